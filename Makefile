@@ -1,0 +1,40 @@
+# Each target says in its "##" comment what it is for; help collects them.
+
+STATE := fencegate-state
+ARGS  :=
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo run test soak lint setup clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## compile bin/fencegate
+	go build -o bin/fencegate ./cmd/fencegate
+
+demo: ## show a paused lock holder being fenced off
+	go run ./cmd/fencegate demo $(ARGS)
+
+# --init only where there is no ledger: on an existing one it is an error, so
+# that a lost ledger is never replaced by an empty one unnoticed.
+run: ## serve ./data on 127.0.0.1:8080 (more flags: make run ARGS=...)
+	go run ./cmd/fencegate serve --upstream dir:./data --state ./$(STATE) $(if $(wildcard $(STATE)/ledger.db),,--init) $(ARGS)
+
+# -count=1: the cache does not see that the binary which tests start has
+# changed.
+test: setup ## all tests with the race detector, random ones at a tenth
+	go test -race -count=1 -timeout 14m ./...
+
+soak: setup ## the same with full counts; takes hours
+	FENCEGATE_SOAK=1 go test -race -count=1 -timeout 6h ./...
+
+lint: setup ## gofmt, go vet, staticcheck
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; fi
+	go vet ./...
+	bin/staticcheck ./...
+
+setup: ## install what tests and lint need and is missing
+	@.ci/setup
+
+clean: ## remove bin/ and test leftovers; keeps ./data and the ledger
+	rm -rf bin fencegate *.test *.prof
