@@ -1,0 +1,16 @@
+// Package integration looks at fencegate from outside: scenarios that start
+// the compiled binary, a real Redis and lock holders as processes of their
+// own, then pause, kill and restart them, and check that DESIGN's promises
+// hold; and the rules of the house that no compiler checks.
+//
+//   - One scenario is one file named for it, and says at its top which promise
+//     it shows. It reads as a story: who does what, what must come of it.
+//   - harness/ starts and stops things. It knows nothing of fencegate's code.
+//   - A scenario waits for events (a line, a log record, a metric, an answer),
+//     never for time to pass.
+//   - Repetitions of random scenarios come from harness.Scale: a tenth with
+//     make test, all of them with make soak.
+//   - arrows_test.go says which package may import which, tree_test.go what
+//     may lie in the repository.
+//   - DEFECTS.md has a row for every defect that a promise suffered from.
+package integration
