@@ -1,0 +1,84 @@
+package fence
+
+import "strings"
+
+// nodes holds the paths in memory: those that requests in flight need, and up
+// to limit idle ones as a cache of ledger rows. Idle nodes hold only rows that
+// are durable, so that dropping one forgets nothing.
+type nodes struct {
+	all      map[string]*node
+	idle     node // head of the ring of idle nodes, most recently used first
+	idleSize int
+	limit    int
+}
+
+func (s *nodes) init(limit int) {
+	s.all = make(map[string]*node)
+	s.limit = limit
+	s.idle.prevIdle, s.idle.nextIdle = &s.idle, &s.idle
+}
+
+// hold returns the node of r with one more reference, making it and its
+// ancestors as needed.
+func (s *nodes) hold(r Resource) *node {
+	n, ok := s.all[r.key]
+	if !ok {
+		n = &node{path: r}
+		if parent, ok := r.Parent(); ok {
+			p := s.hold(parent)
+			n.parent = p
+			if n.nextSibling = p.child; p.child != nil {
+				p.child.prevSibling = n
+			}
+			p.child = n
+		}
+		// The key may be a piece of a request's path; do not keep that alive.
+		n.path = Resource{strings.Clone(r.key)}
+		n.mark.durable.Key = Key{Mark, n.path}
+		n.floor.durable.Key = Key{Floor, n.path}
+		s.all[n.path.key] = n
+	}
+	if n.refs++; n.refs == 1 && n.nextIdle != nil {
+		n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
+		n.prevIdle, n.nextIdle = nil, nil
+		s.idleSize--
+	}
+	return n
+}
+
+// release gives one reference back. A node without any becomes idle, and the
+// least recently used idle one is forgotten when there are too many.
+func (s *nodes) release(n *node) {
+	if n.refs--; n.refs > 0 {
+		return
+	}
+	n.nextIdle, n.prevIdle = s.idle.nextIdle, &s.idle
+	n.nextIdle.prevIdle, s.idle.nextIdle = n, n
+	s.idleSize++
+	for s.idleSize > s.limit {
+		s.forget(s.idle.prevIdle)
+	}
+}
+
+func (s *nodes) forget(n *node) {
+	n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
+	s.idleSize--
+	delete(s.all, n.path.key)
+	p := n.parent
+	if p == nil {
+		return
+	}
+	if n.prevSibling == nil {
+		p.child = n.nextSibling
+	} else {
+		n.prevSibling.nextSibling = n.nextSibling
+	}
+	if n.nextSibling != nil {
+		n.nextSibling.prevSibling = n.prevSibling
+	}
+	if p.refs--; p.refs == 0 { // released, without trimming again
+		p.nextIdle, p.prevIdle = s.idle.nextIdle, &s.idle
+		p.nextIdle.prevIdle, s.idle.nextIdle = p, p
+		s.idleSize++
+	}
+}
