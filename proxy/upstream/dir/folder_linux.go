@@ -1,0 +1,175 @@
+package dir
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// folder is an open directory. Every name given to its methods is relative to
+// it; the methods that take one name, not a path, do not resolve anything.
+// Safe for concurrent use; after close every method returns an error.
+type folder struct{ file *os.File }
+
+// confined is how the kernel resolves every path that came from a client.
+const confined = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV
+
+// openRoot opens the directory at an operator's path.
+func openRoot(path string) (*folder, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := &folder{os.NewFile(uintptr(fd), path)}
+	self, err := f.open(".")
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		err = &confinementError{err}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	return f, self.close()
+}
+
+// confinementError: the kernel will not resolve paths beneath a directory.
+type confinementError struct{ err error }
+
+func (e *confinementError) Error() string {
+	return "the system call openat2, which keeps requests inside the directory, is not available (" + e.err.Error() +
+		"): it needs Linux 5.6 or later, and a container runtime whose seccomp profile allows it (Docker 20.10.6, containerd 1.5 or later); " +
+		"otherwise serve the directory with a WebDAV server and name that as the upstream"
+}
+
+func (e *confinementError) Unwrap() error { return e.err }
+
+// control runs op on the descriptor, which stays open until op returns.
+func (f *folder) control(op func(fd int) error) error {
+	raw, err := f.file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for {
+		var opErr error
+		if err := raw.Control(func(fd uintptr) { opErr = op(int(fd)) }); err != nil {
+			return err
+		}
+		if opErr != unix.EINTR {
+			return opErr
+		}
+	}
+}
+
+func (f *folder) openat2(rel string, flags, mode uint64) (*os.File, error) {
+	fd := -1
+	err := f.control(func(at int) (err error) {
+		fd, err = unix.Openat2(at, rel, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Mode: mode, Resolve: confined})
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: rel, Err: err}
+	}
+	return os.NewFile(uintptr(fd), rel), nil
+}
+
+// open opens a directory beneath f; rel is a path, or ".".
+func (f *folder) open(rel string) (*folder, error) {
+	file, err := f.openat2(rel, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &folder{file}, nil
+}
+
+// openFile opens what is at a path beneath f for reading. It never waits for
+// the other end of a FIFO; the caller must check what it got.
+func (f *folder) openFile(rel string) (*os.File, error) {
+	return f.openat2(rel, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_NOFOLLOW, 0)
+}
+
+// create makes a file that must not exist yet, for reading and writing.
+func (f *folder) create(base string) (*os.File, error) {
+	return f.openat2(base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o666)
+}
+
+// stat describes a name in f without following it.
+func (f *folder) stat(base string) (info, error) {
+	var st unix.Stat_t
+	err := f.control(func(at int) error { return unix.Fstatat(at, base, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return info{}, &fs.PathError{Op: "stat", Path: base, Err: err}
+	}
+	i := info{size: st.Size, mtime: time.Unix(st.Mtim.Unix()), dev: st.Dev, ino: st.Ino}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+	case unix.S_IFDIR:
+		i.mode = fs.ModeDir
+	default:
+		i.mode = fs.ModeIrregular
+	}
+	return i, nil
+}
+
+func (f *folder) mkdir(base string, perm uint32) error {
+	err := f.control(func(at int) error { return unix.Mkdirat(at, base, perm) })
+	return pathError("mkdir", base, err)
+}
+
+// rename moves a name of f over a name of to, in one step.
+func (f *folder) rename(base string, to *folder, toBase string) error {
+	err := f.control(func(from int) error {
+		return to.control(func(at int) error { return unix.Renameat(from, base, at, toBase) })
+	})
+	return pathError("rename", toBase, err)
+}
+
+// unlink removes a name that is not a directory.
+func (f *folder) unlink(base string) error {
+	err := f.control(func(at int) error { return unix.Unlinkat(at, base, 0) })
+	return pathError("unlink", base, err)
+}
+
+// rmdir removes an empty directory.
+func (f *folder) rmdir(base string) error {
+	err := f.control(func(at int) error { return unix.Unlinkat(at, base, unix.AT_REMOVEDIR) })
+	return pathError("rmdir", base, err)
+}
+
+// touch sets the modification time of a name in f.
+func (f *folder) touch(base string, mtime time.Time) error {
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(mtime.UnixNano())}
+	err := f.control(func(at int) error { return unix.UtimesNanoAt(at, base, times, unix.AT_SYMLINK_NOFOLLOW) })
+	return pathError("utimensat", base, err)
+}
+
+// each calls yield with the names in f, in no order, until an error. yield may
+// remove names; such as come meanwhile may be seen or not.
+func (f *folder) each(yield func(base string)) error {
+	fresh, err := f.open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(eachName(fresh.file, yield), fresh.close())
+}
+
+// sync makes the names in f durable.
+func (f *folder) sync() error { return f.file.Sync() }
+
+// syncAll makes everything on f's file system durable.
+func (f *folder) syncAll() error {
+	return os.NewSyscallError("syncfs", f.control(unix.Syncfs))
+}
+
+// free returns how many bytes f's file system could still take at the very
+// most, reserved blocks included.
+func (f *folder) free() (int64, error) {
+	var st unix.Statfs_t
+	if err := f.control(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
+		return 0, os.NewSyscallError("fstatfs", err)
+	}
+	return int64(min(st.Bfree, 1<<40)) * st.Bsize, nil
+}
+
+func (f *folder) close() error { return f.file.Close() }

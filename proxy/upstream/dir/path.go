@@ -1,0 +1,77 @@
+package dir
+
+import (
+	"net/http"
+	"strings"
+	"syscall"
+)
+
+// area is the name of the staging area in the root.
+const area = ".fencegate"
+
+// maxName is the longest name of a file in bytes on every file system that
+// matters; those that allow less answer ENAMETOOLONG.
+const maxName = 255
+
+// name is a request path, taken apart. The root has no base.
+type name struct {
+	parent string // relative to the root: "." or "a/b"
+	base   string
+	slash  bool // the path ended in "/", so it can only mean a directory
+}
+
+// rel returns the path relative to the root.
+func (n name) rel() string {
+	switch {
+	case n.base == "":
+		return "."
+	case n.parent == ".":
+		return n.base
+	default:
+		return n.parent + "/" + n.base
+	}
+}
+
+// first returns the first segment, "" for the root.
+func (n name) first() string {
+	first, _, _ := strings.Cut(n.rel(), "/")
+	if first == "." {
+		return ""
+	}
+	return first
+}
+
+// reserved reports whether n spells the staging area or something in it. Other
+// spellings that a file system may take for it are told by identity.
+func (n name) reserved() bool { return strings.EqualFold(n.first(), area) }
+
+// parsePath takes a decoded request path apart. The proxy has refused odd
+// paths long before; this is the last line, so it trusts nothing.
+func parsePath(path string) (name, error) {
+	if path == "" || path[0] != '/' {
+		return name{}, refuse(http.StatusBadRequest, `a path starts with "/"`)
+	}
+	if path == "/" {
+		return name{parent: ".", slash: true}, nil
+	}
+	if strings.IndexByte(path, 0) >= 0 {
+		return name{}, refuse(http.StatusBadRequest, "a name cannot contain a NUL character")
+	}
+	n := name{parent: "."}
+	rel, slash := strings.CutSuffix(path[1:], "/")
+	n.slash = slash
+	for segment := range strings.SplitSeq(rel, "/") {
+		switch segment {
+		case "", ".", "..":
+			return name{}, refuse(http.StatusBadRequest, `a path cannot contain empty, "." or ".." segments`)
+		}
+		if len(segment) > maxName {
+			return name{}, refused(syscall.ENAMETOOLONG)
+		}
+	}
+	n.base = rel
+	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
+		n.parent, n.base = rel[:i], rel[i+1:]
+	}
+	return n, nil
+}

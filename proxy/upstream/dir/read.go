@@ -1,0 +1,161 @@
+package dir
+
+import (
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+
+	"fencegate/fence"
+)
+
+// Read answers GET and HEAD (ranges and conditions included) with the object,
+// and OPTIONS with what is allowed; other methods with 405. It returns an error,
+// with fence.NotSent, only if it wrote nothing to w: the storage failed.
+//
+// An answer is one whole version, even if the object is replaced or removed
+// meanwhile. If the storage fails in the middle, the connection ends short of
+// the Content-Length.
+func (d *Dir) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
+	err := d.read(w, r)
+	var own *StatusError
+	if errors.As(err, &own) {
+		send(w, r, own.Response())
+		err = nil
+	}
+	if err != nil {
+		return fence.NotSent, err
+	}
+	return fence.Definite, nil
+}
+
+func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+	case http.MethodOptions:
+		return options(w, r)
+	default:
+		own := refuse(http.StatusMethodNotAllowed, "the store does not offer this method")
+		own.Header = http.Header{"Allow": {allowed}}
+		return own
+	}
+	n, err := readable(r.URL.Path)
+	if err != nil {
+		return err
+	}
+	file, now, err := d.openObject(n)
+	if err != nil {
+		return refused(missing(err))
+	}
+	defer file.Close()
+	if err := judgeRead(r.Header, &now); err != nil {
+		return err
+	}
+	w.Header().Set("ETag", now.etag())
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	http.ServeContent(w, oneLine(r, "If-None-Match"), n.base, now.mtime, file)
+	return nil
+}
+
+// openObject opens the regular file at n.
+func (d *Dir) openObject(n name) (*os.File, info, error) {
+	if n.slash {
+		return nil, info{}, refuse(http.StatusNotFound, textNoListing)
+	}
+	// The staging area under another name that the file system takes for it.
+	if first, err := d.root.stat(n.first()); err == nil && first.same(d.self) {
+		return nil, info{}, refuse(http.StatusNotFound, textNotFound)
+	}
+	file, err := d.root.openFile(n.rel())
+	for _, errno := range []syscall.Errno{syscall.ELOOP, syscall.EXDEV, syscall.ENXIO, syscall.ENODEV} {
+		if errors.Is(err, errno) {
+			err = &StatusError{Status: http.StatusNotFound, Text: textNotRegular, Err: err}
+		}
+	}
+	if err != nil {
+		return nil, info{}, err
+	}
+	now, err := statFile(file)
+	switch {
+	case err != nil:
+	case now.mode.IsDir():
+		err = refuse(http.StatusNotFound, textNoListing)
+	case !now.regular():
+		err = refuse(http.StatusNotFound, textNotRegular)
+	}
+	if err != nil {
+		return nil, info{}, errors.Join(err, file.Close())
+	}
+	return file, now, nil
+}
+
+const textNoListing = "this path is a directory, if anything; the store does not list directories"
+
+// readable takes a read's path apart; the staging area is not there.
+func readable(path string) (name, error) {
+	n, err := parsePath(path)
+	if err == nil && n.reserved() {
+		err = refuse(http.StatusNotFound, textNotFound)
+	}
+	return n, missing(err)
+}
+
+// missing turns the refusals that mean that nothing can be at a path, which
+// matter to a PUT, into the 404 that they are to everything else.
+func missing(err error) error {
+	for _, errno := range []syscall.Errno{syscall.ENOENT, syscall.ENOTDIR, syscall.ENAMETOOLONG} {
+		if errors.Is(err, errno) {
+			return &StatusError{Status: http.StatusNotFound, Text: textNotFound, Err: err}
+		}
+	}
+	return err
+}
+
+// judgeRead checks what must hold for a read to be answered at all. What may
+// spare the client the content is left to http.ServeContent.
+func judgeRead(h http.Header, now *info) error {
+	when, err := parseConditions(http.Header{
+		"If-Match":            h["If-Match"],
+		"If-Unmodified-Since": h["If-Unmodified-Since"],
+	})
+	if err != nil {
+		return err
+	}
+	return when.judge(now)
+}
+
+// oneLine returns r with the lines of a list field joined, as RFC 9110 section
+// 5.3 allows: http.ServeContent looks at the first only.
+func oneLine(r *http.Request, field string) *http.Request {
+	if len(r.Header[field]) < 2 {
+		return r
+	}
+	joined := *r
+	joined.Header = r.Header.Clone()
+	joined.Header.Set(field, strings.Join(r.Header[field], ", "))
+	return &joined
+}
+
+func options(w http.ResponseWriter, r *http.Request) error {
+	if r.URL.Path != "*" {
+		if _, err := readable(r.URL.Path); err != nil {
+			return err
+		}
+	}
+	w.Header().Set("Allow", allowed)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// send writes an answer of ours.
+func send(w http.ResponseWriter, r *http.Request, res *http.Response) {
+	maps.Copy(w.Header(), res.Header)
+	w.WriteHeader(res.StatusCode)
+	if r.Method != http.MethodHead {
+		// The client is gone if this fails, and nobody else wants to know.
+		_, _ = io.Copy(w, res.Body)
+	}
+}
