@@ -1,0 +1,41 @@
+package lockclient
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	backoffBase = 10 * time.Millisecond
+	backoffCap  = time.Second
+)
+
+// backoff returns how long to wait before try n+1: evenly spread ("full
+// jitter") between 10 ms and a bound that doubles up to 1 s, so that clients
+// which failed together do not come back together.
+func backoff(n int) time.Duration {
+	bound := backoffCap
+	if n < 7 { // 10 ms << 7 is above the cap
+		bound = backoffBase << n
+	}
+	return backoffBase + rand.N(bound-backoffBase+1)
+}
+
+// renewAfter spreads renewals over TTL/3 ± 10 %.
+func renewAfter(ttl time.Duration) time.Duration {
+	third := ttl / 3
+	return third - third/10 + rand.N(third/5)
+}
+
+// pause waits for d and reports whether ctx lasted that long.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,51 @@
+package lockclient
+
+import "time"
+
+// clock tells how much time has passed on this machine. Tests bring their own.
+type clock interface {
+	now() instant
+}
+
+// instant is one moment on all clocks at hand. None alone can be trusted: the
+// monotonic clock stands still while the machine is suspended, the wall clock
+// can be set back, and boot time exists on Linux only.
+type instant struct {
+	time time.Time     // wall and monotonic reading
+	boot time.Duration // since boot, with suspension; 0 where unknown
+}
+
+// since returns the largest time that any clock has seen pass since start, so
+// that a lease can end too early but never too late.
+func (i instant) since(start instant) time.Duration {
+	mono := i.time.Sub(start.time)
+	wall := i.time.Round(0).Sub(start.time.Round(0))
+	return max(mono, wall, i.boot-start.boot)
+}
+
+type systemClock struct{}
+
+func (systemClock) now() instant { return instant{time.Now(), bootTime()} }
+
+// lease is what is locally known of the time for which Redis keeps the lock.
+type lease struct {
+	sent  instant // before the first byte of the call that succeeded
+	valid time.Duration
+}
+
+// newLease counts from the first send, the earliest moment at which Redis can
+// have started the TTL, and takes off 1 % + 2 ms: the margin for the rate at
+// which two machines' clocks run apart and for Redis' millisecond steps (the
+// drift allowance of the Redlock description, redis.io/docs/latest/develop/
+// clients/patterns/distributed-locks).
+func newLease(sent instant, ttl time.Duration) lease {
+	return lease{sent, ttl - ttl/100 - 2*time.Millisecond}
+}
+
+// left returns how long the lease still holds at now, 0 when it is over.
+func (l lease) left(now instant) time.Duration {
+	return max(0, l.valid-now.since(l.sent))
+}
+
+// deadline is when the lease ends by the wall clock.
+func (l lease) deadline() time.Time { return l.sent.time.Add(l.valid) }

@@ -1,0 +1,272 @@
+package lockclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"fencegate/fence"
+)
+
+// Transport returns a RoundTripper that lets requests act for this lock; base
+// nil means http.DefaultTransport. On the fence's origin
+//
+//   - requests to the locked resource (and below it if the lock covers a tree)
+//     carry the lock's token, owner and client, reads too;
+//   - all other writes, and a MOVE or COPY with an end outside, are refused with
+//     a *ScopeError and nothing is sent; other reads pass as they are;
+//   - a lease that is over refuses with *LostError or ErrReleased. It is looked
+//     at before sending, and again until the request's headers are written. From
+//     then on a request is left alone: cutting a write does not undo it, and the
+//     fence decides by the token.
+//
+// Requests to other origins pass untouched, so that a redirect carries no owner
+// away. Answers of the fence become errors, with the body closed: *FencedError,
+// which also ends the lease; *OutcomeUnknownError, also for a write that was
+// sent and got no answer at all, and instead of a *FencedError where an earlier
+// try of the same write went unanswered and may still have been applied. An
+// upstream's own 412 or 409 is a response like any other.
+//
+// A request's body is not sent twice: GetBody is not passed on. A base that
+// does not support httptrace cannot tell whether it sent a request, so that all
+// its errors on writes are *OutcomeUnknownError.
+func (l *Lock) Transport(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &transport{lock: l, base: base}
+}
+
+type transport struct {
+	lock *Lock
+	base http.RoundTripper
+}
+
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	l := t.lock
+	if l.set.fence == nil {
+		return nil, refuse(req, errors.New("lockclient: Transport needs WithFence"))
+	}
+	if originOf(req.URL) != *l.set.fence {
+		return t.base.RoundTrip(req)
+	}
+	resource, why := l.scope(req)
+	if why != "" {
+		if isRead(req.Method) {
+			return t.base.RoundTrip(req)
+		}
+		return nil, refuse(req, &ScopeError{Method: req.Method, URL: bareURL(req.URL), Lock: l.resource, Why: why})
+	}
+	if err := l.check(); err != nil {
+		return nil, refuse(req, err)
+	}
+	if err := context.Cause(req.Context()); err != nil {
+		return nil, refuse(req, err)
+	}
+	return t.send(req, resource)
+}
+
+// refuse closes the body, which RoundTrip owes on every way out.
+func refuse(req *http.Request, err error) error {
+	if req.Body != nil {
+		_ = req.Body.Close()
+	}
+	return err
+}
+
+// send sends a request that is in scope, with the lock's stamp.
+func (t *transport) send(req *http.Request, resource fence.Resource) (*http.Response, error) {
+	l, stamp := t.lock, t.lock.Stamp()
+	ctx, cancel := context.WithCancelCause(req.Context())
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	var traced atomic.Bool // base tells what it does, as http.Transport does
+	var sent atomic.Int32  // how often the headers were written
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { traced.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) {
+			if err := l.check(); err != nil {
+				cancel(err)
+			}
+		},
+		WroteHeaders: func() { stop(); sent.Add(1) },
+	})
+	out := req.Clone(ctx)
+	out.GetBody = nil
+	out.Header.Set(headerToken, stamp.Token.String())
+	out.Header.Set(headerOwner, string(stamp.Owner))
+	out.Header.Set(headerClient, stamp.Client)
+
+	write := !isRead(req.Method)
+	attempt := req.Method + " " + resource.Key()
+	resp, err := t.base.RoundTrip(out)
+	stop()
+	if err != nil {
+		defer cancel(nil)
+		switch {
+		case traced.Load() && sent.Load() == 0:
+			if cause := context.Cause(ctx); errors.Is(cause, ErrLost) || errors.Is(cause, ErrReleased) {
+				return nil, cause
+			}
+			return nil, err
+		case write:
+			l.noteUnanswered(attempt)
+			return nil, &OutcomeUnknownError{Resource: resource, Token: stamp.Token, Err: err}
+		}
+		return nil, err
+	}
+	if err := t.judge(resp, resource, stamp.Token, attempt, write, sent.Load() > 1); err != nil {
+		_ = resp.Body.Close()
+		cancel(nil)
+		return nil, err
+	}
+	resp.Request = req
+	resp.Body = &answerBody{resp.Body, cancel}
+	return resp, nil
+}
+
+// judge turns the fence's final answers into errors.
+func (t *transport) judge(resp *http.Response, r fence.Resource, token fence.Token, attempt string, write, resent bool) error {
+	l, reason := t.lock, resp.Header.Get(headerReason)
+	switch {
+	case reason == "":
+		if resp.StatusCode/100 == 2 {
+			l.noteAnswered(attempt)
+		}
+		return nil
+	case resp.StatusCode == http.StatusGatewayTimeout && reason == reasonUnknown:
+		l.noteUnanswered(attempt)
+		p := readProblem(readAnswer(resp))
+		return &OutcomeUnknownError{
+			Resource: r, Token: token, RetryAfter: retryAfter(resp.Header),
+			RequestID: p.RequestID, Detail: p.Detail,
+		}
+	case final(resp.StatusCode, reason):
+		fenced := fencedError(resp, readProblem(readAnswer(resp)), r, token)
+		_ = l.lose(Fenced, fenced)
+		if write && (resent || l.wasUnanswered(attempt)) {
+			return &OutcomeUnknownError{
+				Resource: r, Token: token, RequestID: fenced.RequestID, Err: fenced,
+				Detail: "this try was refused, but an earlier one was not answered",
+			}
+		}
+		return fenced
+	}
+	return nil
+}
+
+func readAnswer(resp *http.Response) []byte {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return data
+}
+
+// scope returns what a request acts on, or why this lock does not cover it.
+func (l *Lock) scope(req *http.Request) (fence.Resource, string) {
+	if req.URL.Opaque != "" {
+		return fence.Resource{}, "its URL is opaque"
+	}
+	path := req.URL.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	r, err := fence.Canonical(path, l.set.names)
+	if err != nil {
+		return fence.Resource{}, err.Error()
+	}
+	// The first token of a COPY is the destination's, its source is only read.
+	if req.Method == "COPY" || req.Method == "MOVE" {
+		dst, why := l.destination(req)
+		if why != "" {
+			return fence.Resource{}, why
+		}
+		if !l.covers(dst) {
+			return fence.Resource{}, "the destination is another resource"
+		}
+		if req.Method == "COPY" {
+			return dst, ""
+		}
+	}
+	if !l.covers(r) {
+		return fence.Resource{}, "it is another resource"
+	}
+	return r, ""
+}
+
+func (l *Lock) covers(r fence.Resource) bool {
+	return r == l.resource || l.Tree() && l.resource.Covers(r)
+}
+
+// destination reads the Destination header (RFC 4918 section 10.3).
+func (l *Lock) destination(req *http.Request) (fence.Resource, string) {
+	values := req.Header.Values("Destination")
+	if len(values) != 1 {
+		return fence.Resource{}, fmt.Sprintf("it has %d Destination headers", len(values))
+	}
+	u, err := req.URL.Parse(values[0])
+	if err != nil || u.Opaque != "" {
+		return fence.Resource{}, "its Destination is not a URL"
+	}
+	if originOf(u) != *l.set.fence {
+		return fence.Resource{}, "its Destination is on another server"
+	}
+	r, err := fence.Canonical(u.EscapedPath(), l.set.names)
+	if err != nil {
+		return fence.Resource{}, "its Destination: " + err.Error()
+	}
+	return r, ""
+}
+
+// isRead lists the methods that change nothing. Whatever is not known to read
+// is a write.
+func isRead(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, "PROPFIND", "REPORT", "SEARCH":
+		return true
+	}
+	return false
+}
+
+// bareURL leaves out what may be secret.
+func bareURL(u *url.URL) string {
+	return strings.ToLower(u.Scheme) + "://" + u.Host + u.EscapedPath()
+}
+
+// noteUnanswered remembers a write that may still take effect.
+func (l *Lock) noteUnanswered(attempt string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unanswered == nil {
+		l.unanswered = make(map[string]bool)
+	}
+	l.unanswered[attempt] = true
+}
+
+// noteAnswered forgets it: a later try was answered, so this is what counts.
+func (l *Lock) noteAnswered(attempt string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.unanswered, attempt)
+}
+
+func (l *Lock) wasUnanswered(attempt string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.unanswered[attempt]
+}
+
+// answerBody frees the request's context once the answer is read.
+type answerBody struct {
+	io.ReadCloser
+	cancel context.CancelCauseFunc
+}
+
+func (b *answerBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.cancel(nil)
+	return err
+}
