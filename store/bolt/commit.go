@@ -1,0 +1,191 @@
+package bolt
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"fencegate/fence"
+)
+
+// Commit implements fence.Ledger. A batch in which no row rises writes nothing
+// and is no transaction. ctx is not heeded: a local transaction is short, and
+// one that was broken off would leave the state of the disk unknown.
+//
+// A row that cannot be stored (no absolute path, a path over 32 KiB, a token
+// above fence.MaxToken, an owner or client over 128 bytes) is an error before
+// anything is written; the ledger stays usable.
+func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
+	for i := range rows {
+		if err := checkRow(&rows[i]); err != nil {
+			return err
+		}
+	}
+	// By key, so that neighbours share pages. Stable: rows of one key keep
+	// their order.
+	rows = slices.Clone(rows)
+	slices.SortStableFunc(rows, func(a, b fence.Row) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Path.Key(), b.Path.Key()))
+	})
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	return l.change(func(tx *bbolt.Tx) (bool, error) {
+		raised := false
+		for i := range rows {
+			row := &rows[i]
+			bucket, key := tx.Bucket(bucketOf(row.Kind)), []byte(row.Path.Key())
+			var old fence.Row
+			if value := bucket.Get(key); value != nil {
+				raw, err := parseRow(row.Kind, key, value)
+				if err != nil {
+					return false, err
+				}
+				raw.copyTo(&old)
+			}
+			if !row.Above(old) {
+				continue
+			}
+			if err := bucket.Put(key, encodeRow(row, key)); err != nil {
+				return false, err
+			}
+			raised = true
+		}
+		return raised, nil
+	})
+}
+
+// Start implements fence.Ledger. Its transaction is written even if it changes
+// nothing, which shows at the start whether the disk takes writes.
+func (l *Ledger) Start(_ context.Context, settle time.Duration) (fence.Meta, error) {
+	if settle < 0 {
+		return fence.Meta{}, errors.New("settle is negative")
+	}
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	l.state.Lock()
+	before := l.meta
+	l.state.Unlock()
+	err := l.changeMeta(func(m *fence.Meta) {
+		m.Clean = false
+		m.Settle = settle
+	})
+	if err != nil {
+		return fence.Meta{}, err
+	}
+	l.started = true
+	return before, nil
+}
+
+// changeMeta durably changes the meta record. Callers hold writer.
+func (l *Ledger) changeMeta(f func(*fence.Meta)) error {
+	l.state.Lock()
+	meta := l.meta
+	l.state.Unlock()
+	f(&meta)
+	value, err := encodeMeta(meta)
+	if err != nil {
+		return err
+	}
+	err = l.change(func(tx *bbolt.Tx) (bool, error) {
+		return true, tx.Bucket(metaBucket).Put(recordKey, value)
+	})
+	if err != nil {
+		return err
+	}
+	l.state.Lock()
+	defer l.state.Unlock()
+	meta.Commits = l.meta.Commits
+	l.meta = meta
+	return nil
+}
+
+// change runs f in a write transaction, and commits it if f says that there is
+// something to write. Callers hold writer.
+//
+// What bbolt 1.5.0's Tx.Commit leaves behind when it fails, in its order:
+//
+//   - growing the file, writing data pages, the first fdatasync: only pages
+//     that no meta page reaches have been touched. bbolt rolls back and reads
+//     the free list again from the file. Disk and memory are as before, apart
+//     from the length of the file, and the next transaction writes each of its
+//     pages anew, so that pages which a failed sync dropped do not matter.
+//   - writing the meta page: it may be there or not.
+//   - the second fdatasync: the meta page is in the page cache, and bbolt,
+//     which reads meta pages through its mapping, goes on from the new state;
+//     what a power loss would leave is unknown.
+//   - a panic: bbolt's locks stay locked.
+//
+// So a lack of space is harmless exactly if the meta pages are unchanged.
+// Everything else latches. That goes for EIO before the meta page is written,
+// too: a disk that fails is not to be trusted with the next commit.
+func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
+	l.open.RLock()
+	defer l.open.RUnlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	before, err := l.metaPages()
+	if err != nil {
+		return l.fail(err)
+	}
+	dirty := false
+	err = guarded(func() error {
+		l.first.touch()
+		tx, err := l.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		if dirty, err = f(tx); err != nil || !dirty {
+			return errors.Join(err, tx.Rollback())
+		}
+		return tx.Commit()
+	})
+	switch {
+	case err == nil:
+		if dirty {
+			l.state.Lock()
+			l.meta.Commits++
+			l.state.Unlock()
+		}
+		return nil
+	case isFull(err) && l.metaUnchanged(before):
+		return fmt.Errorf("%w: %w", fence.ErrLedgerFull, err)
+	}
+	var p *panicked
+	if errors.As(err, &p) {
+		l.stuck.Store(true)
+	}
+	return l.fail(err)
+}
+
+// metaPages reads bbolt's two meta pages, from the file and not from the
+// mapping.
+func (l *Ledger) metaPages() ([]byte, error) {
+	pages := make([]byte, 2*l.pageSize)
+	_, err := l.file.ReadAt(pages, 0)
+	return pages, err
+}
+
+func (l *Ledger) metaUnchanged(before []byte) bool {
+	after, err := l.metaPages()
+	return err == nil && bytes.Equal(before, after)
+}
+
+// isFull reports whether err is of the class that goes away when space is made.
+// bbolt flattens the errors of growing the file to text.
+func isFull(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
+		if errors.Is(err, errno) || strings.HasSuffix(err.Error(), errno.Error()) {
+			return true
+		}
+	}
+	return false
+}
