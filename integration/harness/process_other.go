@@ -1,0 +1,16 @@
+//go:build unix && !linux
+
+package harness
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// ownGroup puts cmd into a process group of its own. That it dies with us is
+// Linux's alone; elsewhere only the tests' cleanup ends it.
+func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+func spawn(cmd *exec.Cmd) error { return cmd.Start() }
+
+func threadStates(int) (any, bool) { return "unknown", true }
