@@ -1,0 +1,241 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"fencegate/fence"
+)
+
+// BodyLimits bound how request bodies may arrive. Zero values are replaced by
+// the defaults named.
+type BodyLimits struct {
+	// Max is the largest body in bytes. Default: no limit.
+	Max int64
+	// Quota limits the bytes that all bodies being taken in, or waiting for
+	// their turn, may have together. Default 10 GiB.
+	Quota int64
+	// Idle is how long nothing may arrive. Default 30 s.
+	Idle time.Duration
+	// Total is how long one body may take. Default 24 h.
+	Total time.Duration
+	// MinRate is the least average rate in bytes per second, from the end of
+	// the first Idle on. Default 1 KiB/s.
+	MinRate int64
+}
+
+func (l BodyLimits) withDefaults() BodyLimits {
+	if l.Quota == 0 {
+		l.Quota = 10 << 30
+	}
+	if l.Idle == 0 {
+		l.Idle = 30 * time.Second
+	}
+	if l.Total == 0 {
+		l.Total = 24 * time.Hour
+	}
+	if l.MinRate == 0 {
+		l.MinRate = 1 << 10
+	}
+	return l
+}
+
+// budget counts the received bytes that are still kept.
+type budget struct {
+	quota int64
+	used  atomic.Int64
+}
+
+func (b *budget) take(n int64) bool {
+	if b.used.Add(n) > b.quota {
+		b.used.Add(-n)
+		return false
+	}
+	return true
+}
+
+func (b *budget) give(n int64) { b.used.Add(-n) }
+
+// bodyError says why a body could not be taken in.
+type bodyError struct{ *Refusal }
+
+func (e bodyError) Error() string { return e.Detail }
+
+// errOvertaken ends the intake of a body whose request can no longer pass.
+var errOvertaken = errors.New("a newer token has arrived")
+
+// intake reads one request's body under the limits. It is used by one goroutine.
+type intake struct {
+	x        *exchange
+	limits   *BodyLimits
+	budget   *budget
+	got      int64
+	complete bool // read to its end
+	err      error
+
+	over    <-chan struct{} // the permit is overtaken
+	watched chan struct{}   // closed to end the watch; nil while there is none
+	mu      sync.Mutex
+	stopped bool
+}
+
+// checkDeclared refuses bodies whose declared length cannot fit, before
+// anything is raised or read.
+func (p *Proxy) checkDeclared(r *http.Request) *Refusal {
+	n := r.ContentLength
+	switch {
+	case p.limits.Max > 0 && n > p.limits.Max:
+		return tooLarge(p.limits.Max)
+	case n > p.limits.Quota-p.budget.used.Load():
+		return spoolFull()
+	}
+	return nil
+}
+
+func tooLarge(limit int64) *Refusal {
+	return &Refusal{Reason: reasonBodyLarge, Detail: "The body is larger than the limit of " + bytesText(limit) + " (max_body). Nothing was sent to the store."}
+}
+
+func spoolFull() *Refusal {
+	return &Refusal{Reason: reasonSpoolFull, Detail: "There is no room to take in the body (spool_quota or disk). Nothing was sent to the store; try again later."}
+}
+
+// takeIn starts the intake of a body. release gives its bytes back to the
+// budget and must be called.
+func (p *Proxy) takeIn(x *exchange, permit *fence.Permit) *intake {
+	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget}
+	if permit != nil { // a claim's body comes before its permit
+		x.took.over = permit.Overtaken()
+	}
+	if x.r.Body == nil || x.r.Body == http.NoBody {
+		x.took.complete = true
+	}
+	return x.took
+}
+
+// Read implements io.Reader. After an error it returns the same error.
+func (in *intake) Read(b []byte) (int, error) {
+	if in.err != nil {
+		return 0, in.err
+	}
+	if in.complete {
+		return 0, io.EOF
+	}
+	if !in.extend() {
+		in.err = errOvertaken
+		return 0, in.err
+	}
+	n, err := in.x.r.Body.Read(b)
+	in.got += int64(n)
+	if n > 0 && !in.budget.take(int64(n)) {
+		in.got -= int64(n)
+		in.err = bodyError{spoolFull()}
+		return 0, in.err
+	}
+	switch {
+	case in.limits.Max > 0 && in.got > in.limits.Max:
+		in.err = bodyError{tooLarge(in.limits.Max)}
+	case err == io.EOF:
+		in.err = in.end()
+	case err != nil:
+		in.err = in.explain(err)
+	case in.tooSlow():
+		in.err = bodyError{timedOut()}
+	}
+	if in.err == nil && in.watched == nil {
+		in.watch()
+	}
+	return n, in.err
+}
+
+// extend gives the client Idle to send more, unless the intake was stopped.
+func (in *intake) extend() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stopped {
+		return false
+	}
+	end := time.Now().Add(in.limits.Idle)
+	if total := in.x.start.Add(in.limits.Total); total.Before(end) {
+		end = total
+	}
+	return in.x.rc.SetReadDeadline(end) == nil
+}
+
+// watch stops the reading when the permit is overtaken. It is started only for
+// bodies that do not arrive with their first read.
+func (in *intake) watch() {
+	in.watched = make(chan struct{})
+	go func() {
+		select {
+		case <-in.watched:
+		case <-in.over:
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			if in.stopped {
+				return // the intake has ended; the deadline is no longer ours
+			}
+			in.stopped = true
+			_ = in.x.rc.SetReadDeadline(time.Unix(1, 0)) // ends a Read in progress
+		}
+	}()
+}
+
+// release ends the intake and gives its bytes back.
+func (in *intake) release() {
+	in.unwatch()
+	in.budget.give(in.got)
+	in.got = 0
+}
+
+func (in *intake) unwatch() {
+	if in.watched != nil {
+		close(in.watched)
+		in.watched = nil
+		in.mu.Lock()
+		in.stopped = true
+		in.mu.Unlock()
+	}
+}
+
+// end checks a body that has arrived whole.
+func (in *intake) end() error {
+	in.complete = true
+	_ = in.x.rc.SetReadDeadline(time.Time{})
+	if ref := checkTrailer(in.x.r.Trailer); ref != nil {
+		return bodyError{ref}
+	}
+	return io.EOF
+}
+
+func (in *intake) tooSlow() bool {
+	took := time.Since(in.x.start)
+	return took > in.limits.Idle && float64(in.got) < float64(in.limits.MinRate)*took.Seconds()
+}
+
+func timedOut() *Refusal {
+	return &Refusal{Reason: reasonBodyTimeout, Detail: "The body arrived too slowly or not at all. Nothing was sent to the store."}
+}
+
+// explain says what an error of reading the body means.
+func (in *intake) explain(err error) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case in.stopped:
+		return errOvertaken
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return bodyError{timedOut()}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return bodyError{&Refusal{Reason: reasonMalformed, Err: err,
+			Detail: "The body ended before its declared end. Nothing was sent to the store."}}
+	case in.x.r.Context().Err() != nil:
+		return bodyError{&Refusal{Reason: fence.ClientGone, Err: err}}
+	}
+	return bodyError{&Refusal{Reason: reasonMalformed, Err: err, Detail: "The body could not be read: " + err.Error() + "."}}
+}

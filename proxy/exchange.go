@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+
+	"fencegate/fence"
+)
+
+// exchange is one request and its answer, while they last.
+type exchange struct {
+	w        http.ResponseWriter
+	r        *http.Request
+	rc       *http.ResponseController
+	id       string
+	start    time.Time
+	observed fence.Reason // what an enforced policy would have answered
+	decision string       // for the metric
+	took     *intake      // the body's, once reading it has begun
+}
+
+func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{w: w, r: r, rc: http.NewResponseController(w), id: requestID(r), start: time.Now(), decision: decisionPassed}
+}
+
+// requestID takes over the client's id if it is fit for logs, so that traces
+// join up, and else makes one.
+func requestID(r *http.Request) string {
+	id := r.Header.Get("X-Request-Id")
+	if len(id) > 0 && len(id) <= 64 && strings.IndexFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) < 0 {
+		return id
+	}
+	return fmt.Sprintf("%016x", rand.Uint64())
+}
+
+// bodyUnread reports whether there may be body left to read.
+func (x *exchange) bodyUnread() bool {
+	if x.r.ContentLength == 0 || x.r.Body == nil || x.r.Body == http.NoBody {
+		return false
+	}
+	return x.took == nil || !x.took.complete
+}
+
+// expectsContinue reports whether the client waits to be told to send.
+func (x *exchange) expectsContinue() bool {
+	return x.took == nil && strings.EqualFold(x.r.Header.Get("Expect"), "100-continue")
+}
+
+// storeWriter lets the store write its answer to a read, without headers that
+// look like ours.
+type storeWriter struct {
+	http.ResponseWriter
+	x     *exchange
+	wrote bool
+}
+
+func (w *storeWriter) WriteHeader(status int) {
+	h := w.Header()
+	for name := range h {
+		if strings.HasPrefix(name, fencingPrefix) {
+			delete(h, name)
+		}
+	}
+	if w.x.observed != "" {
+		h.Set(headerObserved, string(w.x.observed))
+	}
+	w.wrote = w.wrote || status >= 200
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *storeWriter) Write(b []byte) (int, error) {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *storeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// ReadFrom keeps sendfile possible for stores that copy from a file.
+func (w *storeWriter) ReadFrom(src io.Reader) (int64, error) {
+	if !w.wrote {
+		w.WriteHeader(http.StatusOK)
+	}
+	return io.Copy(w.ResponseWriter, src)
+}

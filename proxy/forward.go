@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// hopByHop headers concern one connection only (RFC 9110 section 7.6.1; Keep-
+// Alive and the Proxy- ones from practice), so they are not sent on.
+var hopByHop = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true,
+	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Authorization": true, "Proxy-Authenticate": true,
+	"Expect": true, "Http2-Settings": true,
+}
+
+// rerouting headers make some servers act on another path than the one judged.
+var rerouting = map[string]bool{"X-Original-Url": true, "X-Rewrite-Url": true}
+
+// outgoing returns the request as the store shall see it: path and query byte
+// for byte, without the headers that are not for it.
+func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
+	out := r.WithContext(ctx)
+	out.Header = make(http.Header, len(r.Header))
+	named := map[string]bool{}
+	for _, line := range r.Header["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
+		}
+	}
+	for name, lines := range r.Header {
+		if hopByHop[name] || rerouting[name] || named[name] || strings.HasPrefix(name, fencingPrefix) {
+			continue
+		}
+		if name == "Prefer" {
+			if lines = withoutAsync(lines); len(lines) == 0 {
+				continue
+			}
+		}
+		out.Header[name] = lines
+	}
+	out.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: q.query}
+	out.RequestURI = q.path
+	if q.query != "" || strings.HasSuffix(r.RequestURI, "?") {
+		out.RequestURI += "?" + q.query
+	}
+	return out
+}
+
+// withoutAsync drops "respond-async" (RFC 7240 section 4.1): a store that
+// answers before it has acted would make its answer worthless.
+func withoutAsync(lines []string) []string {
+	var out []string
+	for _, line := range lines {
+		var kept []string
+		for pref := range strings.SplitSeq(line, ",") {
+			name, _, _ := strings.Cut(strings.TrimSpace(pref), ";")
+			if !strings.EqualFold(strings.TrimSpace(name), "respond-async") {
+				kept = append(kept, strings.TrimSpace(pref))
+			}
+		}
+		if len(kept) > 0 {
+			out = append(out, strings.Join(kept, ", "))
+		}
+	}
+	return out
+}

@@ -1,0 +1,270 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"fencegate/fence"
+	"fencegate/proxy/protocol"
+)
+
+// Options of a proxy. Zero values are replaced by the defaults named.
+type Options struct {
+	// Route protects all paths. Its name defaults to "default", its policy is
+	// as given (the zero Policy is Open).
+	Route Route
+	// MaxToken is the highest accepted token. Default fence.DefaultMaxToken.
+	MaxToken fence.Token
+	// LedgerID is told in answers to claims.
+	LedgerID string
+	// Settle is told to clients whose write had no definite answer.
+	Settle time.Duration
+	// UpstreamTimeout limits one write at the store. Default 5 min.
+	UpstreamTimeout time.Duration
+	// Body limits how bodies may arrive.
+	Body BodyLimits
+	// SpoolDir takes in bodies that do not fit into memory, for stores without
+	// staging of their own. Required for those.
+	SpoolDir string
+	// Log receives one record per refusal. Default: none.
+	Log *slog.Logger
+	// Metrics, required.
+	Metrics *Metrics
+}
+
+// Proxy is the data listener's handler. It may be used from many goroutines.
+type Proxy struct {
+	gate     *fence.Gate
+	protocol protocol.Protocol
+	upstream Upstream
+	routes   routes
+	opts     Options
+	limits   BodyLimits
+	budget   budget
+	spool    *spool
+	metrics  *Metrics
+	refusals *refusals
+}
+
+// New returns a proxy that lets through to upstream what passes the gate.
+func New(gate *fence.Gate, proto protocol.Protocol, upstream Upstream, opts Options) (*Proxy, error) {
+	if opts.MaxToken == 0 {
+		opts.MaxToken = fence.DefaultMaxToken
+	}
+	if opts.UpstreamTimeout == 0 {
+		opts.UpstreamTimeout = 5 * time.Minute
+	}
+	if opts.Route.Name == "" {
+		opts.Route.Name = "default"
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &Proxy{
+		gate: gate, protocol: proto, upstream: upstream, routes: routes{opts.Route}, opts: opts,
+		limits: opts.Body.withDefaults(), metrics: opts.Metrics, refusals: newRefusals(opts.Log),
+	}
+	p.budget.quota = p.limits.Quota
+	if opts.SpoolDir != "" {
+		var err error
+		if p.spool, err = openSpool(opts.SpoolDir); err != nil {
+			return nil, err
+		}
+	}
+	p.metrics.watch(p)
+	return p, nil
+}
+
+// Close tells what the log still has to say. No request may be in progress.
+func (p *Proxy) Close() { p.refusals.close() }
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := newExchange(w, r)
+	q, ref := p.readHead(r)
+	defer p.finish(x, q)
+	if ref == nil {
+		ref = p.handle(x, q)
+	}
+	if ref == nil {
+		return
+	}
+	p.noteRefusal(x, q, ref)
+	if ref.Reason == fence.ClientGone {
+		panic(http.ErrAbortHandler) // nobody is left to answer
+	}
+	x.refuse(ref)
+}
+
+// handle is the way of a request, step by step. It answers by itself when the
+// request was passed on, and else returns the refusal to answer with.
+func (p *Proxy) handle(x *exchange, q *request) *Refusal {
+	if q.own {
+		return p.serveOwn(x, q)
+	}
+	if q.intent.Kind == protocol.Read {
+		return p.read(x, q)
+	}
+	if ref := p.checkDeclared(x.r); ref != nil {
+		return ref
+	}
+	touches := q.touches()
+	permit, v := p.gate.Arrive(x.r.Context(), fence.Request{
+		Touches: touches, Ask: q.intent.Kind == protocol.Ask,
+	})
+	if !v.OK() {
+		return verdictRefusal(v, touches)
+	}
+	defer permit.Withdraw()
+	p.noteObserved(x, permit, touches)
+
+	if q.intent.Kind == protocol.Ask {
+		if v := p.begin(x, permit); !v.OK() {
+			return verdictRefusal(v, touches)
+		}
+		return p.read(x, q)
+	}
+
+	staged, err := p.stage(x, q, permit)
+	if errors.Is(err, errOvertaken) {
+		return verdictRefusal(p.begin(x, permit), touches)
+	}
+	if err != nil {
+		return p.stagingFailed(x, q, err)
+	}
+	defer staged.drop()
+	if v := p.begin(x, permit); !v.OK() {
+		return verdictRefusal(v, touches)
+	}
+	res, outcome, err := p.send(x, permit, staged)
+	return p.deliver(x, q, res, outcome, err)
+}
+
+// begin waits for the request's turn.
+func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
+	start := time.Now()
+	v := permit.Begin(x.r.Context())
+	p.metrics.gateWait.Observe(time.Since(start).Seconds())
+	return v
+}
+
+// read passes on a request that changes nothing.
+func (p *Proxy) read(x *exchange, q *request) *Refusal {
+	w := &storeWriter{ResponseWriter: x.w, x: x}
+	outcome, err := p.upstream.Read(w, outgoing(x.r.Context(), x.r, q))
+	var own storeAnswer
+	switch {
+	case err == nil:
+		return nil
+	case w.wrote:
+		panic(http.ErrAbortHandler) // the answer broke off; the client must notice
+	case errors.As(err, &own):
+		x.pass(own.Response())
+		return nil
+	case x.r.Context().Err() != nil:
+		return &Refusal{Reason: fence.ClientGone, Err: err}
+	case outcome == fence.NotSent:
+		return p.unreachable(q, err)
+	}
+	return &Refusal{Reason: reasonTimeout, Resource: q.resource, Err: err,
+		Detail: "The store was asked but did not answer. Reading again is safe."}
+}
+
+// staged is a write that is ready to go upstream.
+type staged struct {
+	send func(context.Context) (*http.Response, fence.Outcome, error)
+	drop func() // frees what send has not used up
+}
+
+// stage takes in the request's body.
+func (p *Proxy) stage(x *exchange, q *request, permit *fence.Permit) (staged, error) {
+	body := p.takeIn(x, permit)
+	out := outgoing(x.r.Context(), x.r, q)
+	if stager, ok := p.upstream.(Stager); ok && q.intent.Stores {
+		commit, abort, err := stager.Prepare(x.r.Context(), out, body)
+		if err != nil {
+			body.release()
+			return staged{}, err
+		}
+		committed := false
+		return staged{
+			send: func(ctx context.Context) (*http.Response, fence.Outcome, error) {
+				committed = true
+				return commit(ctx)
+			},
+			drop: func() {
+				if !committed {
+					abort()
+				}
+				body.release()
+			},
+		}, nil
+	}
+	kept, err := p.spool.take(body, x.r.ContentLength)
+	if err != nil {
+		body.release()
+		return staged{}, err
+	}
+	send := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
+		return p.upstream.Write(ctx, out.WithContext(ctx), kept.reader(), kept.size)
+	}
+	return staged{send: send, drop: func() { kept.drop(); body.release() }}, nil
+}
+
+// stagingFailed answers a request whose body could not be taken in. Nothing was
+// sent.
+func (p *Proxy) stagingFailed(x *exchange, q *request, err error) *Refusal {
+	var failed bodyError
+	var own storeAnswer
+	switch {
+	case errors.As(err, &failed):
+		failed.Resource, failed.Token = q.resource, q.stamp.Token
+		return failed.Refusal
+	case errors.As(err, &own):
+		x.pass(own.Response())
+		return nil
+	case x.r.Context().Err() != nil:
+		return &Refusal{Reason: fence.ClientGone, Err: err}
+	}
+	return p.unreachable(q, err)
+}
+
+func (p *Proxy) unreachable(q *request, err error) *Refusal {
+	return &Refusal{Reason: reasonUnreachable, Resource: q.resource, Token: q.stamp.Token, Err: err,
+		Detail: "The request could not be handed to the store, so it surely has no effect. Sending it once more is safe."}
+}
+
+// send makes the one attempt at a write that has begun. It no longer depends
+// on the client. Whatever happens in it, the gate learns an outcome.
+func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Response, outcome fence.Outcome, err error) {
+	outcome = fence.Uncertain
+	defer func() {
+		if outcome == fence.Uncertain {
+			p.metrics.uncertain.Inc()
+		}
+		permit.Done(outcome)
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), p.opts.UpstreamTimeout)
+	defer cancel()
+	return s.send(ctx)
+}
+
+// deliver answers with what became of a write.
+func (p *Proxy) deliver(x *exchange, q *request, res *http.Response, outcome fence.Outcome, err error) *Refusal {
+	switch {
+	case res != nil && (outcome == fence.Definite || res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout):
+		if outcome == fence.Uncertain {
+			x.decision = decisionUnknown
+		}
+		x.pass(res)
+		return nil
+	case outcome == fence.NotSent:
+		return p.unreachable(q, err)
+	}
+	return &Refusal{Reason: reasonUnknown, Resource: q.resource, Token: q.stamp.Token, RetryAfter: p.opts.Settle, Err: err,
+		Detail: "The write was handed to the store but it gave no definite answer: it may have taken effect, or still take effect. " +
+			"Look at the object after Retry-After before writing again."}
+}

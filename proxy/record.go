@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"fencegate/fence"
+	"fencegate/proxy/protocol"
+)
+
+// noRoute is the route label of requests refused before their route was known.
+const noRoute = "none"
+
+// noteRefusal counts and logs a refusal. It comes before the answer, so that
+// whoever has seen the answer finds it counted.
+func (p *Proxy) noteRefusal(x *exchange, q *request, ref *Refusal) {
+	x.decision = decisionRefused
+	if ref.Reason == reasonUnknown {
+		x.decision = decisionUnknown
+	}
+	if ref.Reason == fence.ClientGone {
+		return
+	}
+	route, client := noRoute, ""
+	if q != nil {
+		client = q.stamp.Client
+		if q.route != nil {
+			route = q.route.Name
+		}
+	}
+	p.metrics.rejections.WithLabelValues(route, string(ref.Reason)).Inc()
+	p.refusals.add(cause{string(ref.Reason), ref.Resource.String(), client}, refusalAttrs(x, ref, route, client))
+}
+
+// noteObserved counts and logs what an enforced policy would have refused.
+func (p *Proxy) noteObserved(x *exchange, permit *fence.Permit, touches []fence.Touch) {
+	v := permit.Observed()
+	if v.OK() {
+		return
+	}
+	x.observed, x.decision = v.Reason, decisionObserved
+	ref := verdictRefusal(v, touches)
+	client := touches[v.Touch].Client
+	attrs := append(refusalAttrs(x, ref, p.routes.match(ref.Resource).Name, client), slog.Bool("observed_only", true))
+	p.refusals.add(cause{"observed " + string(ref.Reason), ref.Resource.String(), client}, attrs)
+}
+
+func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("reason", string(ref.Reason)),
+		slog.Int("status", ref.status()),
+		slog.String("route", route),
+		slog.String("request_id", x.id),
+		slog.String("remote", x.r.RemoteAddr),
+	}
+	text := func(key, value string) {
+		if value != "" {
+			attrs = append(attrs, slog.String(key, value))
+		}
+	}
+	text("resource", ref.Resource.String())
+	text("client", client)
+	if ref.Token != fence.NoToken {
+		text("token", ref.Token.String())
+	}
+	if ref.Highest != fence.NoToken {
+		text("highest", ref.Highest.String())
+		text("holder", ref.Holder.Client)
+		text("holder_owner_sha256", ref.Holder.Owner.Digest())
+		if !ref.Holder.Since.IsZero() {
+			text("since", ref.Holder.Since.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	if ref.Err != nil {
+		text("error", ref.Err.Error())
+	} else if ref.Highest == fence.NoToken {
+		text("detail", ref.Detail)
+	}
+	return attrs
+}
+
+// finish counts a request, however it ended.
+func (p *Proxy) finish(x *exchange, q *request) {
+	op := operation(x.r, q)
+	p.metrics.requests.WithLabelValues(op, x.decision).Inc()
+	p.metrics.duration.WithLabelValues(op).Observe(time.Since(x.start).Seconds())
+}
+
+// operation is the label for what a request does.
+func operation(r *http.Request, q *request) string {
+	switch {
+	case q == nil:
+		return opNone
+	case q.own && r.Method == http.MethodPost:
+		return opClaim
+	case q.own:
+		return opMarks
+	}
+	switch q.intent.Kind {
+	case protocol.Read:
+		return opRead
+	case protocol.Ask:
+		return opAsk
+	case protocol.Mkcol:
+		return opMkcol
+	case protocol.Write:
+		return opWrite
+	}
+	return opNone
+}
+
+func commitResult(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, fence.ErrLedgerFull):
+		return "full"
+	}
+	return "failed"
+}

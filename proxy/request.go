@@ -1,0 +1,132 @@
+package proxy
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"fencegate/fence"
+	"fencegate/proxy/protocol"
+)
+
+// request is what is known of a request once its head has been read.
+type request struct {
+	path     string // escaped, byte for byte as it came
+	query    string // raw, as it came
+	resource fence.Resource
+	own      bool // it is for fencegate itself; route and intent are not set
+	stamp    fence.Stamp
+	route    *Route
+	intent   protocol.Intent
+}
+
+// readHead reads target and headers, and finds out what the request means.
+func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
+	q := &request{}
+	var ref *Refusal
+	if q.path, q.query, ref = readTarget(r); ref != nil {
+		return nil, ref
+	}
+	if q.stamp, ref = p.readStamp(r); ref != nil {
+		return nil, ref
+	}
+	var err error
+	if q.resource, err = fence.Canonical(q.path, p.routes.all.Names); err != nil {
+		return nil, refusePath(err)
+	}
+	if q.own = isOwn(q.resource); q.own {
+		return q, nil
+	}
+	q.route = p.routes.match(q.resource)
+	q.intent = p.protocol.Intent(protocol.Request{
+		Method: r.Method, Resource: q.resource, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
+	})
+	if in := q.intent.Refusal; in != nil {
+		return q, refuseIntent(in)
+	}
+	if q.route.OwnerRequired && q.stamp.Owner == fence.NoOwner && q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
+		return q, &Refusal{Reason: reasonOwnerMissing, Token: q.stamp.Token,
+			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
+	}
+	return q, nil
+}
+
+// touches returns what the request needs to pass.
+func (q *request) touches() []fence.Touch {
+	out := make([]fence.Touch, 0, len(q.intent.Parts))
+	for _, part := range q.intent.Parts {
+		t := q.route.touch(part.Resource, part.Tree, q.stamp)
+		t.Passive = q.intent.Kind == protocol.Mkcol
+		out = append(out, t)
+	}
+	return out
+}
+
+// readTarget splits the request target. It is taken from the request line
+// itself: net/url's view of it has been decoded and put together again, and
+// what is judged must be what is sent.
+func readTarget(r *http.Request) (path, query string, ref *Refusal) {
+	target := r.RequestURI
+	if target == "" || r.Method == http.MethodConnect || target == "*" {
+		return "", "", &Refusal{Reason: reasonMethod, Status: http.StatusNotImplemented,
+			Detail: "This form of request target is not understood; send a path."}
+	}
+	if target[0] != '/' { // absolute form, RFC 9112 section 3.2.2
+		_, rest, ok := strings.Cut(target, "://")
+		if !ok {
+			return "", "", &Refusal{Reason: reasonMalformed, Detail: "The request target is neither a path nor an http URL."}
+		}
+		if i := strings.IndexAny(rest, "/?#"); i < 0 {
+			target = "/"
+		} else if target = rest[i:]; target[0] != '/' {
+			target = "/" + target
+		}
+	}
+	path, query, _ = strings.Cut(target, "?")
+	if ref := checkQuery(query); ref != nil {
+		return "", "", ref
+	}
+	return path, query, nil
+}
+
+// checkQuery refuses queries that servers are known to read in different ways.
+func checkQuery(query string) *Refusal {
+	ambiguous := func(what string) *Refusal {
+		return &Refusal{Reason: reasonPath, Detail: "The query contains " + what + "."}
+	}
+	for i := 0; i < len(query); i++ {
+		switch c := query[i]; {
+		case c == ';':
+			return ambiguous(`";", which some servers read as "&"; write %3B`)
+		case c == '#':
+			return ambiguous(`"#"; write %23`)
+		case c < ' ' || c == 0x7f:
+			return ambiguous("a control character")
+		case c == '%':
+			if i+2 >= len(query) || !isHex(query[i+1]) || !isHex(query[i+2]) {
+				return ambiguous(`"%" without two hex digits; write %25`)
+			}
+		}
+	}
+	return nil
+}
+
+func isHex(c byte) bool { return strings.IndexByte("0123456789abcdefABCDEF", c) >= 0 }
+
+func refusePath(err error) *Refusal {
+	if errors.Is(err, fence.ErrPathTooLong) {
+		return &Refusal{Reason: reasonPathLong, Detail: "The path is longer than 4096 bytes."}
+	}
+	return &Refusal{Reason: reasonPath, Detail: "This path could name different objects for different servers: " +
+		strings.TrimPrefix(err.Error(), "ambiguous path: ") + "."}
+}
+
+func refuseIntent(in *protocol.Refusal) *Refusal {
+	switch in.Cause {
+	case protocol.NotAllowed:
+		return &Refusal{Reason: reasonMethod, Detail: in.Detail, Allow: in.Allow}
+	case protocol.NotImplemented:
+		return &Refusal{Reason: reasonMethod, Status: http.StatusNotImplemented, Detail: in.Detail}
+	}
+	return &Refusal{Reason: reasonMalformed, Detail: in.Detail}
+}

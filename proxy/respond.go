@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"fencegate/fence"
+)
+
+// Headers of our own answers. Answers of the store never carry them.
+const (
+	headerReason   = "X-Fencing-Reason"
+	headerHighest  = "X-Fencing-Highest"
+	headerObserved = "X-Fencing-Observed"
+)
+
+// problem is the body of our refusals, RFC 9457.
+type problem struct {
+	Type      string       `json:"type"`
+	Title     string       `json:"title"`
+	Status    int          `json:"status"`
+	Detail    string       `json:"detail"`
+	Reason    fence.Reason `json:"reason"`
+	Resource  string       `json:"resource,omitempty"`
+	Token     string       `json:"token,omitempty"`
+	Highest   string       `json:"highest,omitempty"`
+	FenceRoot string       `json:"fence_root,omitempty"`
+	RequestID string       `json:"request_id"`
+}
+
+// refuse answers with a refusal.
+func (x *exchange) refuse(ref *Refusal) {
+	h := x.w.Header()
+	body := problem{
+		Type: "urn:fencegate:problem:" + string(ref.Reason), Title: answers[ref.Reason].title,
+		Status: ref.status(), Detail: ref.Detail, Reason: ref.Reason,
+		Resource: ref.Resource.String(), FenceRoot: ref.FenceRoot.String(), RequestID: x.id,
+	}
+	h.Set(headerReason, string(ref.Reason))
+	if ref.Token != fence.NoToken {
+		body.Token = ref.Token.String()
+	}
+	if ref.Highest != fence.NoToken {
+		body.Highest = ref.Highest.String()
+		h.Set(headerHighest, body.Highest)
+	}
+	if ref.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(ref.RetryAfter.Seconds()))))
+	}
+	if ref.Allow != nil {
+		h.Set("Allow", strings.Join(ref.Allow, ", "))
+	}
+	x.json(ref.status(), "application/problem+json", body)
+}
+
+// json sends an answer of our own whose body is v.
+func (x *exchange) json(status int, contentType string, v any) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		panic(err) // our own types marshal
+	}
+	h := x.w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Request-Id", x.id)
+	x.send(status, int64(len(text)+1), strings.NewReader(string(text)+"\n"))
+}
+
+// pass sends the store's complete answer to a write.
+func (x *exchange) pass(res *http.Response) {
+	defer res.Body.Close()
+	h := x.w.Header()
+	for name, lines := range res.Header {
+		if !hopByHop[name] && !strings.HasPrefix(name, fencingPrefix) {
+			h[name] = lines
+		}
+	}
+	x.send(res.StatusCode, res.ContentLength, res.Body)
+}
+
+const (
+	// keepUnread is how much unread body a connection is kept open for: to read
+	// it costs less than a new connection.
+	keepUnread = 256 << 10
+	// A client that is still sending when it is refused gets this long, for
+	// this much, to notice the answer before the connection is reset; a reset
+	// that overtakes the answer would destroy it.
+	lingerTime  = 2 * time.Second
+	lingerBytes = 8 << 20
+)
+
+// send writes an answer whatever has become of the request's body. Left to
+// itself net/http reads an unread body before it writes a header, and so waits
+// for a client that may be slow or waiting for the answer.
+func (x *exchange) send(status int, length int64, body io.Reader) {
+	h := x.w.Header()
+	if x.observed != "" {
+		h.Set(headerObserved, string(x.observed))
+	}
+	unread := x.bodyUnread()
+	if unread {
+		if err := x.rc.EnableFullDuplex(); err != nil {
+			h.Set("Connection", "close")
+		}
+		if x.r.ContentLength > keepUnread {
+			h.Set("Connection", "close")
+		}
+	}
+	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
+		h.Set("Content-Length", strconv.FormatInt(length, 10))
+	}
+	x.w.WriteHeader(status)
+	if x.r.Method != http.MethodHead {
+		if _, err := io.Copy(x.w, body); err != nil {
+			panic(http.ErrAbortHandler) // the client is gone
+		}
+	}
+	if unread {
+		x.drain()
+	}
+}
+
+// drain reads what is left of a refused body if that is little, so that the
+// connection can be used again, and otherwise closes the connection.
+func (x *exchange) drain() {
+	if x.rc.Flush() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if x.r.ContentLength <= keepUnread && !x.expectsContinue() &&
+		x.rc.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+		if _, err := io.CopyN(io.Discard, x.r.Body, keepUnread+1); err == io.EOF {
+			_ = x.rc.SetReadDeadline(time.Time{})
+			return
+		}
+	}
+	x.linger()
+}
+
+// linger closes the connection so that the client can read the answer although
+// it still sends: our end first, then for a while reading on (RFC 9112 section
+// 9.6). Had net/http gone on, what remains could be taken for a request.
+func (x *exchange) linger() {
+	conn, _, err := x.rc.Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	defer conn.Close()
+	if c, ok := conn.(interface{ CloseWrite() error }); !ok || c.CloseWrite() != nil {
+		return
+	}
+	if conn.SetDeadline(time.Now().Add(lingerTime)) == nil {
+		_, _ = io.CopyN(io.Discard, conn, lingerBytes) // whatever comes of it
+	}
+}

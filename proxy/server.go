@@ -1,0 +1,27 @@
+package proxy
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// MaxHeaderBytes limits the head of a request.
+const MaxHeaderBytes = 64 << 10
+
+// NewServer returns the data listener's server: HTTP/1 only, with limits on
+// heads and idle connections. Bodies have limits of their own (BodyLimits).
+func NewServer(p *Proxy, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	return &http.Server{
+		Handler:           p,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    MaxHeaderBytes,
+		Protocols:         &protocols,
+		// "OPTIONS *" is to be refused like every target that is not a path.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}

@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"fencegate/fence"
+)
+
+// The request headers of the fence, in canonical form.
+const (
+	headerToken            = "X-Fencing-Token"
+	headerOwner            = "X-Fencing-Owner"
+	headerClient           = "X-Fencing-Client"
+	headerTokenDestination = "X-Fencing-Token-Destination"
+	headerOwnerDestination = "X-Fencing-Owner-Destination"
+)
+
+// fencingPrefix is what all headers of the fence begin with, in requests and
+// answers.
+const fencingPrefix = "X-Fencing-"
+
+// overrides are headers by which some servers take another method than the one
+// that was judged.
+var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"}
+
+// endToEnd are headers that change what a request does. Naming one in
+// Connection would have it dropped on the way (RFC 9110 section 7.6.1).
+var endToEnd = []string{"Host", "Content-", "If-", "Destination", "Depth", "Overwrite", "Authorization", "Range", "X-Amz-"}
+
+// readStamp reads token, owner and client, and refuses every form of them that
+// another reader could see differently. It looks at the headers as they came,
+// before hop-by-hop headers are removed.
+func (p *Proxy) readStamp(r *http.Request) (fence.Stamp, *Refusal) {
+	for name := range r.Header {
+		if ref := checkName(name); ref != nil {
+			return fence.Stamp{}, ref
+		}
+	}
+	if ref := checkHops(r); ref != nil {
+		return fence.Stamp{}, ref
+	}
+	for _, name := range []string{headerTokenDestination, headerOwnerDestination} {
+		if _, ok := r.Header[name]; ok {
+			return fence.Stamp{}, malformed(name, "is only for methods with a destination (MOVE, COPY)")
+		}
+	}
+	var s fence.Stamp
+	if lines, ok := r.Header[headerToken]; ok {
+		if len(lines) != 1 {
+			return s, malformed(headerToken, "was sent more than once; send exactly one")
+		}
+		token, err := p.parseToken(lines[0])
+		if err != nil {
+			return s, malformed(headerToken, err.Error())
+		}
+		s.Token = token
+	}
+	if lines, ok := r.Header[headerOwner]; ok {
+		if len(lines) != 1 {
+			return s, malformed(headerOwner, "was sent more than once; send exactly one")
+		}
+		owner, err := fence.ParseOwner(lines[0])
+		if err != nil {
+			return s, malformed(headerOwner, err.Error())
+		}
+		s.Owner = owner
+	}
+	s.Client = fence.CleanClient(r.Header.Get(headerClient))
+	return s, nil
+}
+
+// parseToken adds to the syntax error what is wrong in the common cases.
+func (p *Proxy) parseToken(text string) (fence.Token, error) {
+	token, err := fence.ParseToken(text, p.opts.MaxToken)
+	switch {
+	case err == nil:
+		return token, nil
+	case text == "":
+		return 0, errors.New("is empty; was the variable that holds the token set?")
+	case strings.Contains(text, ","):
+		return 0, errors.New("is a list; send exactly one token")
+	}
+	return 0, err
+}
+
+// checkName refuses header names that stand for another one with some servers.
+func checkName(name string) *Refusal {
+	if len(name) < 6 || name[0] != 'X' {
+		return nil
+	}
+	hyphens := name
+	if strings.Contains(name, "_") {
+		// CGI and its kin read both as the same variable.
+		hyphens = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+		if strings.HasPrefix(hyphens, fencingPrefix) {
+			return malformed(hyphens, "was sent with an underscore in its name, "+name)
+		}
+	}
+	for _, o := range overrides {
+		if hyphens == o {
+			return &Refusal{Reason: reasonMalformed, Detail: "The header " + name +
+				" asks for another method than the one that was judged. Send that method itself."}
+		}
+	}
+	return nil
+}
+
+// checkHops refuses requests whose Connection or Trailer header names what
+// must reach its reader.
+func checkHops(r *http.Request) *Refusal {
+	for _, line := range r.Header["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			name := http.CanonicalHeaderKey(strings.TrimSpace(option))
+			if strings.HasPrefix(name, fencingPrefix) {
+				return malformed(name, "was named in Connection, which asks for it to be dropped")
+			}
+			for _, prefix := range endToEnd {
+				if strings.HasPrefix(name, prefix) {
+					return &Refusal{Reason: reasonMalformed,
+						Detail: "Connection names " + name + ", without which the request would mean something else."}
+				}
+			}
+		}
+	}
+	return checkTrailer(r.Trailer)
+}
+
+// checkTrailer refuses fencing headers among trailers: they would arrive after
+// the request was judged.
+func checkTrailer(trailer http.Header) *Refusal {
+	for name := range trailer {
+		if hyphens := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); strings.HasPrefix(hyphens, fencingPrefix) {
+			return malformed(hyphens, "was sent as a trailer; send it as a header")
+		}
+	}
+	return nil
+}
+
+// malformed refuses because of one fencing header. Owner headers have a reason
+// of their own.
+func malformed(header, detail string) *Refusal {
+	reason := reasonTokenMalformed
+	if strings.HasPrefix(header, headerOwner) {
+		reason = reasonOwnerMalformed
+	}
+	return &Refusal{Reason: reason, Detail: header + ": " + detail + "."}
+}

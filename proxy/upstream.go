@@ -1,0 +1,46 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"net/http"
+
+	"fencegate/fence"
+)
+
+// Upstream is the store behind the proxy. Its methods are called from many
+// goroutines. Requests come with URL, Header and Host as they are to be sent:
+// without fencing, hop-by-hop or routing headers.
+type Upstream interface {
+	// Read answers a request that changes nothing on w. It returns an error
+	// only while nothing has been written to w: with NotSent the store was not
+	// reached, with any other outcome it did not answer.
+	Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error)
+
+	// Write makes one attempt at a write whose body, of size bytes, has
+	// arrived. It never repeats a request of which a byte was sent. The outcome
+	// counts whatever else is returned; with Uncertain, everything that could
+	// still carry the request has been cut before Write returns. A response
+	// comes with its body complete.
+	Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error)
+}
+
+// Stager is an Upstream that takes in bodies by itself, next to where they are
+// going to be stored.
+type Stager interface {
+	Upstream
+
+	// Prepare takes in the content of an object, durably but out of sight. Then
+	// commit makes it visible, with the results of Write, or abort drops it;
+	// one of the two is called, once. With an error neither is. An error of
+	// body is found in the returned one by errors.As.
+	Prepare(ctx context.Context, r *http.Request, body io.Reader) (
+		commit func(context.Context) (*http.Response, fence.Outcome, error), abort func(), err error)
+}
+
+// storeAnswer is an error that the store answers itself (404, 409, 412, 507):
+// nothing was changed.
+type storeAnswer interface {
+	error
+	Response() *http.Response
+}
