@@ -94,6 +94,11 @@ func (f *folder) create(base string) (*os.File, error) {
 	return f.openat2(base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o666)
 }
 
+// keep opens a file for reading and writing that is made if it is missing.
+func (f *folder) keep(base string) (*os.File, error) {
+	return f.openat2(base, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW, 0o600)
+}
+
 // stat describes a name in f without following it.
 func (f *folder) stat(base string) (info, error) {
 	var st unix.Stat_t

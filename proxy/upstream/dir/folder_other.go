@@ -81,6 +81,11 @@ func (f *folder) create(base string) (*os.File, error) {
 	return f.root.OpenFile(path.Join(f.rel, base), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
+// keep opens a file for reading and writing that is made if it is missing.
+func (f *folder) keep(base string) (*os.File, error) {
+	return f.root.OpenFile(path.Join(f.rel, base), os.O_RDWR|os.O_CREATE, 0o600)
+}
+
 // stat describes a name in f without following it.
 func (f *folder) stat(base string) (info, error) {
 	fi, err := f.root.Lstat(path.Join(f.rel, base))

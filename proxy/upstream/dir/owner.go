@@ -28,11 +28,7 @@ func (heldError) Unwrap() error { return fence.ErrLedgerHeld }
 // takeLock makes this Dir the only one that serves the root.
 func (d *Dir) takeLock(root string) (err error) {
 	path := filepath.Join(root, area, lockName)
-	d.lock, err = d.area.create(lockName)
-	if errors.Is(err, fs.ErrExist) {
-		d.lock, err = d.area.openFile(lockName)
-	}
-	if err != nil {
+	if d.lock, err = d.area.keep(lockName); err != nil {
 		return err
 	}
 	err = lockFile(d.lock)

@@ -56,7 +56,7 @@ func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("ETag", now.etag())
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, oneLine(r, "If-None-Match"), n.base, now.mtime, file)
+	http.ServeContent(w, withoutJudged(r), n.base, now.mtime, file)
 	return nil
 }
 
@@ -127,16 +127,21 @@ func judgeRead(h http.Header, now *info) error {
 	return when.judge(now)
 }
 
-// oneLine returns r with the lines of a list field joined, as RFC 9110 section
-// 5.3 allows: http.ServeContent looks at the first only.
-func oneLine(r *http.Request, field string) *http.Request {
-	if len(r.Header[field]) < 2 {
+// withoutJudged returns r for http.ServeContent: without the conditions that
+// judgeRead has judged, and with the lines of If-None-Match joined (RFC 9110
+// section 5.3), of which ServeContent looks at the first only.
+func withoutJudged(r *http.Request) *http.Request {
+	if len(r.Header["If-Match"]) == 0 && len(r.Header["If-None-Match"]) < 2 {
 		return r
 	}
-	joined := *r
-	joined.Header = r.Header.Clone()
-	joined.Header.Set(field, strings.Join(r.Header[field], ", "))
-	return &joined
+	rest := *r
+	rest.Header = r.Header.Clone()
+	rest.Header.Del("If-Match")
+	rest.Header.Del("If-Unmodified-Since") // overruled by If-Match, or judged
+	if lines := r.Header["If-None-Match"]; len(lines) > 1 {
+		rest.Header.Set("If-None-Match", strings.Join(lines, ", "))
+	}
+	return &rest
 }
 
 func options(w http.ResponseWriter, r *http.Request) error {
