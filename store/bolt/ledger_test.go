@@ -119,4 +119,3 @@ func TestBesideMemory(t *testing.T) {
 	}
 	storetest.Twins(t, p, twin, uint64(time.Now().UnixNano()), rounds)
 }
-
