@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+
+	"fencegate/fence"
+)
+
+// Exit codes, after sysexits.h. Service managers tell them apart.
+const (
+	exitOK          = 0
+	exitFailed      = 1  // a demonstration that did not go as told
+	exitUsage       = 64 // the command line
+	exitData        = 65 // the ledger is damaged, suspect, of a newer format or another one
+	exitNoInput     = 66 // there is no ledger
+	exitUnavailable = 69 // another server does not answer
+	exitBug         = 70
+	exitNetworkFS   = 71 // the ledger is on a network file system
+	exitCreate      = 73 // the ledger cannot be created, or exists already
+	exitHeld        = 75 // the ledger or an address is in use by another process
+	exitConfig      = 78 // configuration
+)
+
+// exitError carries the exit code that an error ends the process with.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// exitCode returns the code for an error; what it does not know is a bug.
+func exitCode(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var own *exitError
+	if errors.As(err, &own) {
+		return own.code
+	}
+	for _, known := range []struct {
+		err  error
+		code int
+	}{
+		{fence.ErrLedgerMissing, exitNoInput},
+		{fence.ErrLedgerDamaged, exitData},
+		{fence.ErrLedgerSuspect, exitData},
+		{fence.ErrLedgerNewer, exitData},
+		{fence.ErrLedgerForeign, exitData},
+		{fence.ErrLedgerHeld, exitHeld},
+		{fence.ErrLedgerExists, exitCreate},
+		{fence.ErrLedgerCreate, exitCreate},
+		{fence.ErrLedgerNetworkFS, exitNetworkFS},
+	} {
+		if errors.Is(err, known.err) {
+			return known.code
+		}
+	}
+	return exitBug
+}

@@ -1,0 +1,51 @@
+// Command fencegate protects storage that cannot check fencing tokens itself.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// cli is the command line: one field per subcommand, one file each.
+type cli struct {
+	Serve   serveCmd   `cmd:"" help:"Run the proxy in front of a store."`
+	Demo    demoCmd    `cmd:"" help:"Show a paused lock holder overwriting newer data, and the fence refusing it."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	DemoWriter demoWriterCmd `cmd:"" hidden:""`
+}
+
+// streams are what commands print to.
+type streams struct{ out, err io.Writer }
+
+func main() { os.Exit(run(os.Args[1:], streams{os.Stdout, os.Stderr})) }
+
+// run executes one command line and returns its exit code.
+func run(args []string, std streams) int {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("fencegate"),
+		kong.Description("Refuses stale writes to storage that cannot check fencing tokens itself."),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.DefaultEnvars("FENCEGATE"),
+		kong.Writers(std.out, std.err),
+	)
+	if err != nil {
+		fmt.Fprintln(std.err, "fencegate:", err)
+		return exitBug
+	}
+	ctx, err := parser.Parse(args)
+	if err == nil {
+		err = ctx.Run(std)
+	} else {
+		err = &exitError{exitUsage, fmt.Errorf("%w (fencegate --help lists commands and flags)", err)}
+	}
+	if err != nil {
+		fmt.Fprintln(std.err, "fencegate:", err)
+	}
+	return exitCode(err)
+}
