@@ -11,21 +11,26 @@ type clock interface {
 // monotonic clock stands still while the machine is suspended, the wall clock
 // can be set back, and boot time exists on Linux only.
 type instant struct {
-	time time.Time     // wall and monotonic reading
+	mono time.Duration // since the start of the process
+	wall time.Time
 	boot time.Duration // since boot, with suspension; 0 where unknown
 }
 
 // since returns the largest time that any clock has seen pass since start, so
 // that a lease can end too early but never too late.
 func (i instant) since(start instant) time.Duration {
-	mono := i.time.Sub(start.time)
-	wall := i.time.Round(0).Sub(start.time.Round(0))
-	return max(mono, wall, i.boot-start.boot)
+	return max(i.mono-start.mono, i.wall.Sub(start.wall), i.boot-start.boot)
 }
 
 type systemClock struct{}
 
-func (systemClock) now() instant { return instant{time.Now(), bootTime()} }
+var processStart = time.Now()
+
+func (systemClock) now() instant {
+	now := time.Now()
+	// Round strips the monotonic reading, so that Sub compares wall clocks.
+	return instant{now.Sub(processStart), now.Round(0), bootTime()}
+}
 
 // lease is what is locally known of the time for which Redis keeps the lock.
 type lease struct {
@@ -48,4 +53,4 @@ func (l lease) left(now instant) time.Duration {
 }
 
 // deadline is when the lease ends by the wall clock.
-func (l lease) deadline() time.Time { return l.sent.time.Add(l.valid) }
+func (l lease) deadline() time.Time { return l.sent.wall.Add(l.valid) }

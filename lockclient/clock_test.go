@@ -1,28 +1,91 @@
 package lockclient
 
 import (
+	"errors"
 	"sync"
+	"testing"
 	"time"
 )
 
-// fakeClock is the system's clock plus jumps.
+// fakeClock is the system's clocks, each with jumps that tests make.
 type fakeClock struct {
-	mu                 sync.Mutex
-	mono, wall, asleep time.Duration
+	mu   sync.Mutex
+	jump struct{ mono, wall, boot time.Duration }
 }
 
 func (f *fakeClock) now() instant {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i := systemClock{}.now()
-	i.time = i.time.Add(f.mono)
-	i.boot += f.mono + f.asleep
-	return i
+	return instant{i.mono + f.jump.mono, i.wall.Add(f.jump.wall), i.boot + f.jump.boot}
 }
 
-// suspend passes time that only the boot clock sees.
-func (f *fakeClock) suspend(d time.Duration) {
+func (f *fakeClock) advance(mono, wall, boot time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asleep += d
+	f.jump.mono += mono
+	f.jump.wall += wall
+	f.jump.boot += boot
+}
+
+func TestLeaseArithmetic(t *testing.T) {
+	sent := instant{mono: time.Hour, wall: time.Unix(1e9, 0), boot: 2 * time.Hour}
+	at := func(mono, wall, boot time.Duration) instant {
+		return instant{sent.mono + mono, sent.wall.Add(wall), sent.boot + boot}
+	}
+	for _, tc := range []struct {
+		name string
+		ttl  time.Duration
+		now  instant
+		left time.Duration
+	}{
+		{"fresh", 15 * time.Second, sent, 14848 * time.Millisecond},
+		{"smallest TTL", 100 * time.Millisecond, sent, 97 * time.Millisecond},
+		{"all clocks agree", 10 * time.Second, at(time.Second, time.Second, time.Second), 8898 * time.Millisecond},
+		{"suspended", 10 * time.Second, at(time.Second, time.Second, 5*time.Second), 4898 * time.Millisecond},
+		{"wall clock set forward", 10 * time.Second, at(time.Second, 5*time.Second, time.Second), 4898 * time.Millisecond},
+		{"wall clock set back", 10 * time.Second, at(time.Second, -time.Hour, time.Second), 8898 * time.Millisecond},
+		{"no boot clock", 10 * time.Second, instant{sent.mono + time.Second, sent.wall, 0}, 8898 * time.Millisecond},
+		{"over", 10 * time.Second, at(9898*time.Millisecond, 0, 0), 0},
+		{"long over", 10 * time.Second, at(time.Hour, 0, 0), 0},
+	} {
+		if got := newLease(sent, tc.ttl).left(tc.now); got != tc.left {
+			t.Errorf("%s: %v left, want %v", tc.name, got, tc.left)
+		}
+	}
+}
+
+func TestSystemClocksAdvanceTogether(t *testing.T) {
+	start := systemClock{}.now()
+	if start.boot <= 0 && bootClockKnown {
+		t.Error("no boot time")
+	}
+	if d := (systemClock{}).now().since(start); d < 0 || d > time.Minute {
+		t.Errorf("%v passed between two readings", d)
+	}
+}
+
+// Whatever clock sees the time pass, the lease is over before any timer fires.
+func TestLeaseIsOverAfterASuspension(t *testing.T) {
+	const m = time.Minute
+	for name, jump := range map[string][3]time.Duration{
+		"paused process": {m, m, m}, "suspended machine": {0, m, m}, "boot clock only": {0, 0, m}, "wall clock only": {0, m, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startRedis(t)
+			c := s.client()
+			clock := &fakeClock{}
+			c.clock = clock
+			l := mustLock(t, c, "/r")
+			clock.advance(jump[0], jump[1], jump[2])
+			if l.Remaining() != 0 {
+				t.Errorf("%v remaining", l.Remaining())
+			}
+			var lost *LostError
+			if err := l.Err(); !errors.As(err, &lost) || lost.Reason != Expired || !errors.Is(err, ErrLost) {
+				t.Errorf("got %v", err)
+			}
+			within(t, time.Second, l.Lost(), "lost")
+		})
+	}
 }

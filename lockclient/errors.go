@@ -114,7 +114,10 @@ type OutcomeUnknownError struct {
 	RetryAfter time.Duration // 0 if unknown
 	RequestID  string
 	Detail     string
-	Err        error // the transport's error, or the *FencedError of a later try; may be nil
+	Err        error // the transport's error, may be nil
+	// Refused is set when a later try of the same write was fenced. It is not
+	// in the error chain: there it would say that the write never happened.
+	Refused *FencedError
 }
 
 func (e *OutcomeUnknownError) Error() string {
@@ -125,6 +128,9 @@ func (e *OutcomeUnknownError) Error() string {
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
+	}
+	if e.Refused != nil {
+		s += ": " + e.Refused.Error()
 	}
 	return s
 }

@@ -117,22 +117,11 @@ func (l *Lock) Err() error { return l.check() }
 // ErrNotHeld and telling that work done under the lock may not have been alone;
 // ErrRedisUnreachable when the next holder has to wait for the TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
-	_ = l.check() // a lease that is over is lost, not released
-	l.mu.Lock()
-	if l.released {
-		l.mu.Unlock()
+	lost, a, first := l.finish(ctx)
+	if !first {
 		return ErrReleased
 	}
-	l.released = true
-	lost := l.lost
-	l.end(ErrReleased) // no effect on a lost lock, whose cause is set
-	l.mu.Unlock()
-
-	l.stopKeep()
-	<-l.kept
 	l.set.metrics.held(l.set.name, time.Since(l.acquired))
-
-	a := l.release(ctx)
 	switch {
 	case lost != nil:
 		return lost.notHeld()
@@ -145,7 +134,32 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	if a.status == statusOther {
 		return ErrTakenOver
 	}
-	return fmt.Errorf("%w: its key is gone from redis", ErrLeaseExpired)
+	return fmt.Errorf("%w: %w", ErrLeaseExpired, errKeyGone)
+}
+
+// abandon gives back a lock that Lock will not return. The error that made it
+// give up says more than a failure here could, which only means that the next
+// holder has to wait for the TTL.
+func (l *Lock) abandon() { _, _, _ = l.finish(context.Background()) }
+
+// finish ends the lease and its renewal, and frees the key if it is ours. It
+// returns how the lease had been lost, if it had, what Redis answered, and
+// whether this was the first call.
+func (l *Lock) finish(ctx context.Context) (lost *LostError, a answer, first bool) {
+	_ = l.check() // a lease that is over is lost, not released
+	l.mu.Lock()
+	if l.released {
+		l.mu.Unlock()
+		return nil, answer{}, false
+	}
+	l.released = true
+	lost = l.lost
+	l.end(ErrReleased) // no effect on a lost lock, whose cause is set
+	l.mu.Unlock()
+
+	l.stopKeep()
+	<-l.kept
+	return lost, l.release(ctx), true
 }
 
 // release deletes the key if it is still ours, within a bounded time whatever
@@ -153,12 +167,6 @@ func (l *Lock) Unlock(ctx context.Context) error {
 func (l *Lock) release(ctx context.Context) answer {
 	return l.c.ask(context.WithoutCancel(ctx), releaseWait, releaseScript,
 		[]string{l.set.keys.lock(l.resource)}, string(l.Stamp().Owner), l.set.keys.channel(l.resource))
-}
-
-// abandon gives back a lock that Lock will not return.
-func (l *Lock) abandon() {
-	// The error that made the caller give up says more than this one could.
-	_ = l.Unlock(context.Background())
 }
 
 // check ends a lease that the clock says is over, and returns nil only while

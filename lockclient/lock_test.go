@@ -80,7 +80,7 @@ func TestUnlockTellsHowTheLockWasLost(t *testing.T) {
 		"key gone":      {func(s *server, _ *Lock) { s.flush() }, ErrLeaseExpired},
 		"another owner": {func(s *server, _ *Lock) { s.rdb.Set(ctx, key, "99:another", time.Minute) }, ErrTakenOver},
 		"expired": {func(_ *server, l *Lock) {
-			l.c.clock.(*fakeClock).suspend(time.Minute)
+			l.c.clock.(*fakeClock).advance(0, 0, time.Minute)
 		}, ErrLeaseExpired},
 		"fenced": {func(_ *server, l *Lock) { _ = l.lose(Fenced, nil) }, ErrTakenOver},
 	} {

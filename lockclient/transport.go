@@ -148,10 +148,12 @@ func (t *transport) judge(resp *http.Response, r fence.Resource, token fence.Tok
 		}
 	case final(resp.StatusCode, reason):
 		fenced := fencedError(resp, readProblem(readAnswer(resp)), r, token)
-		_ = l.lose(Fenced, fenced)
+		// As text: a *FencedError found in an error chain is a promise about
+		// one write, which must not turn up in what other calls return.
+		_ = l.lose(Fenced, errors.New(fenced.Error()))
 		if write && (resent || l.wasUnanswered(attempt)) {
 			return &OutcomeUnknownError{
-				Resource: r, Token: token, RequestID: fenced.RequestID, Err: fenced,
+				Resource: r, Token: token, RequestID: fenced.RequestID, Refused: fenced,
 				Detail: "this try was refused, but an earlier one was not answered",
 			}
 		}

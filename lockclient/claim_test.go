@@ -1,0 +1,374 @@
+package lockclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fencegate/fence"
+)
+
+const keyR = "{fencegate}:lock:/r"
+
+// mustBeFree checks that a failed acquisition holds nothing in Redis.
+func (s *server) mustBeFree(c *Client) {
+	s.t.Helper()
+	c.work.wait()
+	if got := s.get(keyR); got != "" {
+		s.t.Errorf("the lock is still held: %q", got)
+	}
+}
+
+func TestClaimNamesTheLock(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	l := mustLock(t, s.client(WithFence(f.URL), WithClient("host/job")), "/a%20b/%23c", WithTree())
+	want := claimRequest{"/a%20b/%23c", l.Token().String(), string(l.Stamp().Owner), "host/job", true}
+	if got := f.claimed(); len(got) != 1 || got[0] != want {
+		t.Errorf("claims %+v, want %+v", got, want)
+	}
+	if !l.Tree() {
+		t.Error("the lock does not cover a tree")
+	}
+}
+
+func TestATreeRouteMakesTheLockCoverATree(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		confirm(w, "/r", "tree", f.decode(t, r).Token)
+	}
+	if l := mustLock(t, s.client(WithFence(f.URL)), "/r"); !l.Tree() {
+		t.Error("the fence said tree")
+	}
+}
+
+// The fence has seen a higher token than this Redis issues.
+func TestHealing(t *testing.T) {
+	ahead := fence.Token(time.Now().Add(time.Hour).UnixMicro())
+	for name, tc := range map[string]struct {
+		reason string
+		status int
+		header bool
+	}{
+		"stale":          {reasonStale, http.StatusPreconditionFailed, true},
+		"tree fenced":    {reasonTreeFenced, http.StatusConflict, true},
+		"owner conflict": {reasonOwnerConflict, http.StatusConflict, true},
+		"body only":      {reasonStale, http.StatusPreconditionFailed, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, f := startRedis(t), startFence(t)
+			f.claim = func(w http.ResponseWriter, r *http.Request) {
+				if f.mark("/r").Token == 0 {
+					f.raise("/r", ahead, "another")
+					if tc.header {
+						refuseWith(w, tc.status, tc.reason, ahead, "")
+						return
+					}
+					w.Header().Set(headerReason, tc.reason)
+					w.WriteHeader(tc.status)
+					_, _ = fmt.Fprintf(w, `{"reason":%q,"highest":"%d"}`, tc.reason, ahead)
+					return
+				}
+				f.judgeClaim(w, r)
+			}
+			l := mustLock(t, s.client(WithFence(f.URL)), "/r")
+			if l.Token() != ahead+1 {
+				t.Errorf("token %s, want %d", l.Token(), ahead+1)
+			}
+			if got, want := s.get(keyR), l.Token().String()+":"+string(l.Stamp().Owner); got != want {
+				t.Errorf("redis has %q, want %q", got, want)
+			}
+			if m := f.mark("/r"); m.Token != l.Token() || m.Owner != l.Stamp().Owner {
+				t.Errorf("the fence's mark is %s %s", m.Token, m.Owner)
+			}
+			if err := l.renew(); err != nil {
+				t.Errorf("renew with the new owner: %v", err)
+			}
+			next := s.client(WithFence(f.URL))
+			if err := l.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if again := mustLock(t, next, "/r"); again.Token() <= l.Token() {
+				t.Errorf("token %s after %s", again.Token(), l.Token())
+			}
+		})
+	}
+}
+
+// After a failover two holders can have one number: ours gets another one.
+func TestHealingMintsANewOwner(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	var first claimRequest
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		c := f.decode(t, r)
+		if first.Token == "" {
+			first = c
+			token, _ := fence.ParseToken(c.Token, fence.MaxToken)
+			refuseWith(w, http.StatusConflict, reasonOwnerConflict, token, "")
+			return
+		}
+		if c.Owner == first.Owner || c.Token == first.Token {
+			t.Error("the second claim repeats the token or the owner of the first")
+		}
+		confirm(w, c.Resource, "object", c.Token)
+	}
+	mustLock(t, s.client(WithFence(f.URL)), "/r")
+}
+
+func TestHealingIsBounded(t *testing.T) {
+	t.Run("rounds", func(t *testing.T) {
+		s, f := startRedis(t), startFence(t)
+		var claims atomic.Int32
+		f.claim = func(w http.ResponseWriter, r *http.Request) {
+			claims.Add(1)
+			token, _ := fence.ParseToken(f.decode(t, r).Token, fence.MaxToken)
+			refuseWith(w, http.StatusPreconditionFailed, reasonStale, token+5, "")
+		}
+		c := s.client(WithFence(f.URL))
+		_, err := c.TryLock(t.Context(), "/r")
+		var fenced *FencedError
+		if !errors.As(err, &fenced) || fenced.Reason != reasonStale || fenced.Highest == 0 || fenced.RequestID != "req-7" {
+			t.Errorf("got %v", err)
+		}
+		if n := claims.Load(); n != healRounds+1 {
+			t.Errorf("%d claims", n)
+		}
+		s.mustBeFree(c)
+	})
+	t.Run("gap", func(t *testing.T) {
+		s, f := startRedis(t), startFence(t)
+		f.raise("/r", fence.Token(time.Now().Add(14*24*time.Hour).UnixMicro()), "another")
+		c := s.client(WithFence(f.URL))
+		_, err := c.TryLock(t.Context(), "/r")
+		var gap *TokenGapError
+		if !errors.As(err, &gap) || gap.Highest != f.mark("/r").Token || gap.Limit == 0 ||
+			!strings.Contains(err.Error(), "SET {fencegate}:token") {
+			t.Errorf("got %v", err)
+		}
+		s.mustBeFree(c)
+	})
+	t.Run("exhausted", func(t *testing.T) {
+		s, f := startRedis(t), startFence(t)
+		f.raise("/r", fence.DefaultMaxToken, "another")
+		c := s.client(WithFence(f.URL))
+		if _, err := c.TryLock(t.Context(), "/r"); !errors.Is(err, ErrTokenExhausted) {
+			t.Errorf("got %v", err)
+		}
+		s.mustBeFree(c)
+	})
+}
+
+// Whatever else the fence says, or something in its place, nothing is held.
+func TestClaimFailsClosed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		claim http.HandlerFunc
+		want  func(error) bool
+	}{
+		"wrong resource":  {func(w http.ResponseWriter, r *http.Request) { confirmAs(w, r, "/other", "object") }, unreachable},
+		"tree not taken":  {func(w http.ResponseWriter, r *http.Request) { confirmAs(w, r, "/r", "object") }, unreachable},
+		"no resource":     {answer200(`{"resources":[],"token":"1"}`), unreachable},
+		"wrong token":     {answer200(`{"resources":[{"resource":"/r","covers":"tree"}],"token":"1"}`), unreachable},
+		"not JSON":        {answer200(`<html>hello</html>`), unreachable},
+		"empty":           {answer200(``), unreachable},
+		"no fencegate":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }, unreachable},
+		"another's 412":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPreconditionFailed) }, unreachable},
+		"a proxy's 503":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, unreachable},
+		"connection lost": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, unreachable},
+		"redirected": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
+		}, unreachable},
+		"unauthenticated": {func(w http.ResponseWriter, _ *http.Request) {
+			refuseWith(w, http.StatusUnauthorized, "unauthenticated", 0, "")
+		}, func(err error) bool {
+			var c *ClaimError
+			return errors.As(err, &c) && c.Status == 401 && c.Reason == "unauthenticated"
+		}},
+		"not a fence root": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(headerReason, "not_a_fence_root")
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"reason":"not_a_fence_root","fence_root":"/blocks/t1"}`))
+		}, func(err error) bool {
+			var c *ClaimError
+			return errors.As(err, &c) && c.FenceRoot == "/blocks/t1" && strings.Contains(err.Error(), "lock /blocks/t1 instead")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, f := startRedis(t), startFence(t)
+			f.claim = tc.claim
+			c := s.client(WithFence(f.URL), WithTree())
+			_, err := c.Lock(t.Context(), "/r")
+			if err == nil || !tc.want(err) {
+				t.Errorf("got %v", err)
+			}
+			s.mustBeFree(c)
+		})
+	}
+	t.Run("not listening", func(t *testing.T) {
+		s, f := startRedis(t), startFence(t)
+		f.Close()
+		c := s.client(WithFence(f.URL))
+		if _, err := c.Lock(t.Context(), "/r"); !errors.Is(err, ErrFenceUnreachable) {
+			t.Errorf("got %v", err)
+		}
+		s.mustBeFree(c)
+	})
+}
+
+func unreachable(err error) bool { return errors.Is(err, ErrFenceUnreachable) }
+
+func answer200(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
+}
+
+func confirmAs(w http.ResponseWriter, r *http.Request, resource, covers string) {
+	var f fakeFence
+	confirm(w, resource, covers, f.decode(nil, r).Token)
+}
+
+func TestClaimWaitsWhileTheFenceSettles(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	var n atomic.Int32
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) <= 3 {
+			refuseWith(w, http.StatusServiceUnavailable, "settling", 0, "")
+			return
+		}
+		f.judgeClaim(w, r)
+	}
+	mustLock(t, s.client(WithFence(f.URL)), "/r")
+}
+
+func TestClaimWaitsNoLongerThanAllowed(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	f.claim = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		refuseWith(w, http.StatusServiceUnavailable, "recovering", 0, "")
+	}
+	c := s.client(WithFence(f.URL))
+	begin := time.Now()
+	_, err := c.Lock(t.Context(), "/r")
+	var refused *ClaimError
+	if !errors.As(err, &refused) || refused.Reason != "recovering" || refused.RetryAfter != time.Hour || !errors.Is(err, ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	if d := time.Since(begin); d > 5*time.Second {
+		t.Errorf("took %v although waiting could not help", d)
+	}
+	s.mustBeFree(c)
+}
+
+// hang holds claims until the test ends or the client goes away, and tells.
+func (f *fakeFence) hang(t *testing.T) <-chan struct{} {
+	begun := make(chan struct{}, 16)
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		f.decode(t, r) // the body must be read before net/http watches the client
+		begun <- struct{}{}
+		<-r.Context().Done()
+	}
+	return begun
+}
+
+func TestAHangingClaimEndsWithItsContext(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	begun := f.hang(t)
+	c := s.client(WithFence(f.URL))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := lockLater(c, ctx)
+	within(t, 5*time.Second, begun, "claim")
+	cancel()
+	if err := within(t, 5*time.Second, done, "Lock"); !errors.Is(err, context.Canceled) || !errors.Is(err, ErrNotAcquired) {
+		t.Errorf("got %v", err)
+	}
+	s.mustBeFree(c)
+}
+
+func TestAHangingClaimEndsWithTheMaxWait(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	f.hang(t)
+	c := s.client(WithFence(f.URL), WithMaxWait(100*time.Millisecond))
+	_, err := c.TryLock(t.Context(), "/r")
+	if !errors.Is(err, ErrFenceUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	s.mustBeFree(c)
+}
+
+func TestTheLeaseIsRenewedDuringTheClaim(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	const ttl = 300 * time.Millisecond
+	renewed := make(chan struct{})
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		<-renewed
+		f.judgeClaim(w, r)
+	}
+	c := s.client(WithFence(f.URL))
+	go func() {
+		defer close(renewed)
+		owner := ""
+		for end := time.Now().Add(3 * ttl); time.Now().Before(end); {
+			if got := s.get(keyR); got != "" && owner == "" {
+				owner = got
+			} else if owner != "" && got != owner {
+				t.Errorf("the key became %q", got)
+				return
+			}
+		}
+	}()
+	l := mustLock(t, c, "/r", WithTTL(ttl))
+	if err := l.Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALockStolenDuringTheClaimIsNotReturned(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		f.decode(t, r)
+		s.rdb.Set(context.Background(), keyR, "99:another", time.Minute)
+		<-r.Context().Done()
+	}
+	c := s.client(WithFence(f.URL))
+	_, err := c.TryLock(t.Context(), "/r", WithTTL(500*time.Millisecond))
+	var lost *LostError
+	if !errors.As(err, &lost) || lost.Reason != Stolen {
+		t.Errorf("got %v", err)
+	}
+	if got := s.get(keyR); got != "99:another" {
+		t.Errorf("the other's lock became %q", got)
+	}
+}
+
+// Redis freezes between the refusal and the re-mint: nothing may be left of
+// either owner.
+func TestARemintWithoutAnswerLeavesNothing(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	var once atomic.Bool
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		if once.CompareAndSwap(false, true) {
+			s.freeze()
+		}
+		refuseWith(w, http.StatusPreconditionFailed, reasonStale, fence.Token(time.Now().Add(time.Hour).UnixMicro()), "")
+	}
+	c := s.client(WithFence(f.URL))
+	_, err := c.TryLock(t.Context(), "/r", WithTTL(600*time.Millisecond))
+	var lost *LostError
+	if !errors.As(err, &lost) {
+		t.Errorf("got %v", err)
+	}
+	s.thaw()
+	s.mustBeFree(c)
+}
+
+func TestRetryAfterIsRead(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"": 0, "0": 0, "7": 7 * time.Second, "-1": 0, "1.5": 0, "999999": 0, "Fri, 31 Dec 1999 23:59:59 GMT": 0,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {text}}); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}

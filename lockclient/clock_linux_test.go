@@ -1,0 +1,3 @@
+package lockclient
+
+const bootClockKnown = true

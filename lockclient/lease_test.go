@@ -1,0 +1,190 @@
+package lockclient
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// eventually polls for what no event tells, at most for d.
+func eventually(t *testing.T, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(d); !ok(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, d)
+		}
+	}
+}
+
+func TestRenewalKeepsTheLease(t *testing.T) {
+	s := startRedis(t)
+	const ttl = 300 * time.Millisecond
+	l := mustLock(t, s.client(), "/r", WithTTL(ttl))
+	first := l.Deadline()
+	eventually(t, 5*time.Second, "renewed beyond two TTLs", func() bool {
+		if err := l.Err(); err != nil {
+			t.Fatal(err)
+		}
+		return l.Deadline().Sub(first) > 2*ttl
+	})
+	if got := s.get("{fencegate}:lock:/r"); got != l.Token().String()+":"+string(l.Stamp().Owner) {
+		t.Errorf("key holds %q", got)
+	}
+}
+
+// A frozen Redis answers nothing: the lease must end by the local clock.
+func TestLeaseEndsByItsDeadlineWhenRedisIsFrozen(t *testing.T) {
+	s := startRedis(t)
+	const ttl = 600 * time.Millisecond
+	c := s.client()
+	asked := time.Now()
+	l := mustLock(t, c, "/r", WithTTL(ttl))
+	s.freeze()
+	deadline := l.Deadline()
+	within(t, 2*ttl, l.Context().Done(), "context ends")
+	late := time.Since(deadline)
+	if late > 50*time.Millisecond || late < -5*time.Millisecond {
+		t.Errorf("noticed %v after the deadline", late)
+	}
+	t.Logf("noticed %v after the local deadline, %v after asking (TTL %v)", late, time.Since(asked), ttl)
+	var lost *LostError
+	if err := context.Cause(l.Context()); !errors.As(err, &lost) || lost.Reason != Unreachable || lost.Err == nil {
+		t.Errorf("cause %v", err)
+	}
+	if lost.Token != l.Token() || lost.Resource != l.Resource() {
+		t.Errorf("%+v", lost)
+	}
+	select {
+	case <-l.Lost():
+	default:
+		t.Error("Lost is still open")
+	}
+}
+
+// The deadline counts from before the send: a slow answer does not extend it.
+func TestDeadlineCountsFromTheFirstSend(t *testing.T) {
+	s := startRedis(t)
+	c := s.client()
+	s.freeze()
+	type result struct {
+		l   *Lock
+		err error
+	}
+	done := make(chan result, 1)
+	asked := time.Now()
+	go func() {
+		l, err := c.TryLock(context.Background(), "/r", WithTTL(4*time.Second))
+		done <- result{l, err}
+	}()
+	time.AfterFunc(300*time.Millisecond, s.thaw)
+	got := within(t, 5*time.Second, done, "TryLock")
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	defer func() { _ = got.l.Unlock(context.Background()) }()
+	if since := time.Since(asked); since < 250*time.Millisecond {
+		t.Fatalf("answered after %v, the freeze had no effect", since)
+	}
+	if d := got.l.Deadline().Sub(asked); d > 4*time.Second {
+		t.Errorf("deadline %v after the request was made, TTL 4s", d)
+	}
+}
+
+func TestAFailedRenewalDoesNotEndTheLease(t *testing.T) {
+	s := startRedis(t)
+	l := mustLock(t, s.client(), "/r", WithTTL(2*time.Second))
+	first := l.Deadline()
+	s.freeze()
+	eventually(t, 5*time.Second, "a renewal fails", func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.renewErr != nil
+	})
+	if err := l.Err(); err != nil {
+		t.Fatalf("one failure ended the lease: %v", err)
+	}
+	s.thaw()
+	eventually(t, 5*time.Second, "renewed", func() bool { return l.Deadline().After(first) })
+	if err := l.Unlock(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRenewalFindsThatTheLockIsGone(t *testing.T) {
+	const key = "{fencegate}:lock:/r"
+	for name, tc := range map[string]struct {
+		change func(*server)
+		want   LostReason
+	}{
+		"flushed":       {func(s *server) { s.flush() }, Expired},
+		"another owner": {func(s *server) { s.rdb.Set(context.Background(), key, "99:another", time.Minute) }, Stolen},
+		"no lock value": {func(s *server) { s.rdb.Set(context.Background(), key, "scribble", time.Minute) }, Stolen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startRedis(t)
+			l := mustLock(t, s.client(), "/r", WithTTL(600*time.Millisecond))
+			tc.change(s)
+			within(t, 5*time.Second, l.Lost(), "lost")
+			var lost *LostError
+			if !errors.As(l.Err(), &lost) || lost.Reason != tc.want {
+				t.Errorf("got %v, want %s", l.Err(), tc.want)
+			}
+		})
+	}
+}
+
+func TestRenewAfterStaysNearAThird(t *testing.T) {
+	const ttl = 15 * time.Second
+	low, high := ttl, time.Duration(0)
+	for range 2000 {
+		d := renewAfter(ttl)
+		low, high = min(low, d), max(high, d)
+	}
+	if low < 4500*time.Millisecond || high > 5500*time.Millisecond || high-low < 800*time.Millisecond {
+		t.Errorf("between %v and %v, want 5s ± 10%%", low, high)
+	}
+}
+
+// An acquire that was sent but not answered may have taken the lock.
+func TestAnAmbiguousAcquireIsUndone(t *testing.T) {
+	s := startRedis(t)
+	c := s.client()
+	mustLock(t, c, "/warm") // the connection and the script are there
+	s.freeze()
+	begin := time.Now()
+	_, err := c.TryLock(t.Context(), "/r", WithTTL(2*time.Second))
+	if !errors.Is(err, ErrRedisUnreachable) || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	if d := time.Since(begin); d > 1500*time.Millisecond {
+		t.Errorf("took %v", d)
+	}
+	s.thaw()
+	c.work.wait()
+	if got := s.get("{fencegate}:lock:/r"); got != "" {
+		t.Errorf("the abandoned acquire left %q", got)
+	}
+	if s.get("{fencegate}:token") == "" {
+		t.Error("the abandoned acquire never ran, this test showed nothing")
+	}
+	mustLock(t, c, "/r")
+}
+
+func TestAcquireGivesUpWithItsContext(t *testing.T) {
+	s := startRedis(t)
+	c := s.client()
+	s.freeze()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begin := time.Now()
+	_, err := c.Lock(ctx, "/r")
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNotAcquired) {
+		t.Error(err)
+	}
+	if d := time.Since(begin); d > time.Second {
+		t.Errorf("took %v", d)
+	}
+}
