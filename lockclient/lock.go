@@ -54,6 +54,14 @@ func newLock(c *Client, set settings, r fence.Resource, stamp fence.Stamp, le le
 	return l
 }
 
+// String shows no owner, whatever verb prints the lock.
+func (l *Lock) String() string {
+	return fmt.Sprintf("lock on %s (token %s)", l.resource, l.Token())
+}
+
+// GoString is String, for %#v.
+func (l *Lock) GoString() string { return l.String() }
+
 // Token returns the lock's token, higher than that of every earlier holder.
 func (l *Lock) Token() fence.Token { return l.Stamp().Token }
 
@@ -159,6 +167,11 @@ func (l *Lock) finish(ctx context.Context) (lost *LostError, a answer, first boo
 
 	l.stopKeep()
 	<-l.kept
+	if lost != nil && lost.Reason != Fenced {
+		// The key is gone, another's, or about to expire: nothing to wait for.
+		l.c.work.run(func() { l.release(context.Background()) })
+		return lost, answer{}, true
+	}
 	return lost, l.release(ctx), true
 }
 

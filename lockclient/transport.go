@@ -33,6 +33,9 @@ import (
 // try of the same write went unanswered and may still have been applied. An
 // upstream's own 412 or 409 is a response like any other.
 //
+// Bound requests by a context rather than by http.Client.Timeout, which turns
+// every error into its own text and so hides these types.
+//
 // A request's body is not sent twice: GetBody is not passed on. A base that
 // does not support httptrace cannot tell whether it sent a request, so that all
 // its errors on writes are *OutcomeUnknownError.
