@@ -32,6 +32,11 @@ func Main(m *testing.M, workers Workers) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// Another user must be able to run what Build puts there.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	buildDir = dir
 	code := m.Run()
 	os.RemoveAll(dir)

@@ -12,8 +12,12 @@ import (
 )
 
 // ownGroup puts cmd into a process group of its own and ties its life to ours.
+// It keeps what the caller has set, such as another user.
 func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pdeathsig = true, syscall.SIGKILL
 }
 
 // spawn starts cmd from a thread that lives as long as the process: Pdeathsig

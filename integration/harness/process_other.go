@@ -9,7 +9,12 @@ import (
 
 // ownGroup puts cmd into a process group of its own. That it dies with us is
 // Linux's alone; elsewhere only the tests' cleanup ends it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
+}
 
 func spawn(cmd *exec.Cmd) error { return cmd.Start() }
 
