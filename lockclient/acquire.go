@@ -3,16 +3,12 @@ package lockclient
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"fencegate/fence"
 )
-
-// errMaxWait is the cause with which a wait ends that used up WithMaxWait.
-var errMaxWait = errors.New("the maximum wait is over")
 
 // claimWait is what the claim gets at least, however long the lock took.
 const claimWait = time.Second
@@ -52,96 +48,6 @@ func (c *Client) acquireIn(ctx context.Context, set settings, r fence.Resource, 
 		return nil, err
 	}
 	return l, nil
-}
-
-// waitFor takes the lock in Redis, trying until wait is over.
-func (c *Client) waitFor(ctx context.Context, set settings, r fence.Resource, wait time.Duration) (*Lock, error) {
-	within, cancel := context.WithTimeoutCause(ctx, wait, errMaxWait)
-	defer cancel()
-	begin := time.Now()
-	var w *waiter
-	var got *Lock
-	defer func() {
-		if w != nil {
-			w.leave(got != nil)
-		}
-	}()
-	timeout := callTimeout(set.ttl)
-	for n := 0; ; {
-		if err := c.ended(ctx); err != nil {
-			return nil, err
-		}
-		l, held, err := c.attempt(ctx, set, r, timeout)
-		if err == nil && l != nil {
-			got = l
-			return l, nil
-		}
-		if ended := c.ended(ctx); ended != nil {
-			return nil, ended
-		}
-		if err != nil && (!transient(err) || wait <= 0) {
-			return nil, err
-		}
-		if wait <= 0 {
-			return nil, fmt.Errorf("%s: %w", r, ErrNotAcquired)
-		}
-		delay := backoff(n)
-		if err == nil {
-			if w == nil {
-				w = c.waiters.join(c, set.keys.channel(r))
-			} else {
-				w.requeue()
-			}
-			// The holder may be dead: then its expiry is the first chance.
-			if held > 0 {
-				delay = min(delay, max(held+time.Millisecond, backoffBase))
-			}
-		}
-		var woken <-chan struct{}
-		if w != nil {
-			woken = w.woken
-		}
-		timer := time.NewTimer(delay)
-		select {
-		case <-woken:
-		case <-timer.C:
-			n++
-		case <-within.Done():
-		case <-c.life.Done():
-		}
-		timer.Stop()
-		if err := c.ended(ctx); err != nil {
-			return nil, err
-		}
-		left := wait - time.Since(begin)
-		if left <= 0 {
-			if err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("%s: %w: waited %v", r, ErrNotAcquired, wait)
-		}
-		timeout = min(callTimeout(set.ttl), max(left, backoffBase))
-	}
-}
-
-// ended returns why an acquisition must stop, if it must.
-func (c *Client) ended(ctx context.Context) error {
-	switch {
-	case c.life.Err() != nil:
-		return ErrClosed
-	case ctx.Err() != nil:
-		return notAcquired(ctx)
-	}
-	return nil
-}
-
-// notAcquired matches ErrNotAcquired, ctx.Err() and the context's cause.
-func notAcquired(ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	if errors.Is(cause, err) {
-		return fmt.Errorf("%w: %w", ErrNotAcquired, cause)
-	}
-	return fmt.Errorf("%w: %w: %w", ErrNotAcquired, err, cause)
 }
 
 // attempt asks Redis once for the lock. It returns the lock; or, with no

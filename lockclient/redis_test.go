@@ -26,6 +26,22 @@ type server struct {
 
 func startRedis(t *testing.T) *server {
 	t.Helper()
+	dir := t.TempDir()
+	socket := filepath.Join(dir, "s")
+	cmd := redisCommand(t, "--port", "0", "--unixsocket", socket, "--dir", dir)
+	s := &server{t: t, cmd: cmd, rdb: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 20})}
+	t.Cleanup(func() {
+		s.thaw()
+		s.checkExpiries()
+		_ = s.rdb.Close()
+	})
+	return s
+}
+
+// redisCommand starts a redis-server that keeps nothing on disk, and returns
+// once it accepts connections.
+func redisCommand(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
 		if testing.Short() {
@@ -33,9 +49,7 @@ func startRedis(t *testing.T) *server {
 		}
 		t.Fatalf("these tests need redis-server: %v", err)
 	}
-	dir := t.TempDir()
-	socket := filepath.Join(dir, "s")
-	cmd := exec.Command(bin, "--save", "", "--appendonly", "no", "--port", "0", "--unixsocket", socket, "--dir", dir)
+	cmd := exec.Command(bin, append([]string{"--save", "", "--appendonly", "no"}, args...)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -47,20 +61,15 @@ func startRedis(t *testing.T) *server {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	lines := bufio.NewScanner(out)
-	for ready := false; !ready; {
+	for lines := bufio.NewScanner(out); ; {
 		if !lines.Scan() {
 			t.Fatalf("redis-server ended: %v", lines.Err())
 		}
-		ready = strings.Contains(lines.Text(), "ready to accept connections at")
+		// "... tcp" with a port, "... unix" or "at <socket>" with a socket.
+		if strings.Contains(strings.ToLower(lines.Text()), "ready to accept connections") {
+			return cmd
+		}
 	}
-	s := &server{t: t, cmd: cmd, rdb: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 20})}
-	t.Cleanup(func() {
-		s.thaw()
-		s.checkExpiries()
-		_ = s.rdb.Close()
-	})
-	return s
 }
 
 func (s *server) checkExpiries() {

@@ -53,14 +53,6 @@ func (h *waiters) join(c *Client, channel string) *waiter {
 	return w
 }
 
-// requeue moves a waiter that was woken in vain to the end of the queue.
-func (w *waiter) requeue() {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	w.sub.remove(w)
-	w.sub.queue = append(w.sub.queue, w)
-}
-
 // leave takes a waiter out. A wake-up that it has not used goes to the next;
 // the last one out ends the subscription. acquired tells that the wake-up was
 // used even if another arrived since.

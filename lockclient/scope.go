@@ -1,0 +1,81 @@
+package lockclient
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"fencegate/fence"
+)
+
+// scope returns what a request acts on, or why this lock does not cover it.
+func (l *Lock) scope(req *http.Request) (fence.Resource, string) {
+	if req.URL.Opaque != "" {
+		return fence.Resource{}, "its URL is opaque"
+	}
+	path := req.URL.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	r, err := fence.Canonical(path, l.set.names)
+	if err != nil {
+		return fence.Resource{}, err.Error()
+	}
+	// The first token of a COPY is the destination's, its source is only read.
+	if req.Method == "COPY" || req.Method == "MOVE" {
+		dst, why := l.destination(req)
+		if why != "" {
+			return fence.Resource{}, why
+		}
+		if !l.covers(dst) {
+			return fence.Resource{}, "the destination is another resource"
+		}
+		if req.Method == "COPY" {
+			return dst, ""
+		}
+	}
+	if !l.covers(r) {
+		return fence.Resource{}, "it is another resource"
+	}
+	return r, ""
+}
+
+func (l *Lock) covers(r fence.Resource) bool {
+	return r == l.resource || l.Tree() && l.resource.Covers(r)
+}
+
+// destination reads the Destination header (RFC 4918 section 10.3).
+func (l *Lock) destination(req *http.Request) (fence.Resource, string) {
+	values := req.Header.Values("Destination")
+	if len(values) != 1 {
+		return fence.Resource{}, fmt.Sprintf("it has %d Destination headers", len(values))
+	}
+	u, err := req.URL.Parse(values[0])
+	if err != nil || u.Opaque != "" {
+		return fence.Resource{}, "its Destination is not a URL"
+	}
+	if originOf(u) != *l.set.fence {
+		return fence.Resource{}, "its Destination is on another server"
+	}
+	r, err := fence.Canonical(u.EscapedPath(), l.set.names)
+	if err != nil {
+		return fence.Resource{}, "its Destination: " + err.Error()
+	}
+	return r, ""
+}
+
+// isRead lists the methods that change nothing. Whatever is not known to read
+// is a write.
+func isRead(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, "PROPFIND", "REPORT", "SEARCH":
+		return true
+	}
+	return false
+}
+
+// bareURL leaves out what may be secret.
+func bareURL(u *url.URL) string {
+	return strings.ToLower(u.Scheme) + "://" + u.Host + u.EscapedPath()
+}
