@@ -68,7 +68,7 @@ func response(status int, h http.Header, text string) *http.Response {
 // answer instead of an error.
 func answer(res *http.Response, o fence.Outcome, err error) (*http.Response, fence.Outcome, error) {
 	var own *StatusError
-	if o != fence.Uncertain && errors.As(err, &own) {
+	if errors.As(err, &own) {
 		return own.Response(), fence.Definite, nil
 	}
 	return res, o, err

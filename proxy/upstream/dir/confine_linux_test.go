@@ -1,8 +1,8 @@
 package dir
 
 import (
-	"context"
 	"net"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -125,21 +125,24 @@ func TestMountPoints(t *testing.T) {
 	if err := syscall.Mount(other, filepath.Join(root, "d/e"), "", syscall.MS_BIND, ""); err != nil {
 		t.Fatal("mount: ", err)
 	}
+	t.Cleanup(func() {
+		for _, at := range []string{"d/e", area + "/trash/*/e"} { // it moves with its directory
+			targets, _ := filepath.Glob(filepath.Join(root, at))
+			for _, target := range targets {
+				if err := syscall.Unmount(target, 0); err != nil {
+					t.Error("unmount: ", err)
+				}
+			}
+		}
+	})
 	converse(t, s, []step{
 		{method: "GET", path: "/d/e/precious", status: 404},
 		{method: "PUT", path: "/d/e/new", body: "x", status: 403, answer: "another file system"},
 		{method: "DELETE", path: "/d/e", status: 403, answer: "mount point"},
 		{method: "DELETE", path: "/d", status: 204},
 	})
-	err = d.Close()
-	mounted, _ := filepath.Glob(filepath.Join(root, area, "trash/*/e")) // it went there with its directory
-	for _, target := range mounted {
-		if err := syscall.Unmount(target, 0); err != nil {
-			t.Error("unmount: ", err)
-		}
-	}
-	if err == nil || len(mounted) != 1 {
-		t.Errorf("Close: %v, mounted at %v; want it to say that the trash is not empty", err, mounted)
+	if err := d.Close(); err == nil {
+		t.Error("Close does not say that the trash is not empty")
 	}
 	if _, err := os.Lstat(filepath.Join(other, "precious")); err != nil {
 		t.Errorf("what was mounted is gone: %v", err)
@@ -161,23 +164,26 @@ func TestSpecialFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, path := range []string{"/fifo", "/device", "/socket"} {
-			converse(t, s, []step{
-				{method: "GET", path: path, status: 404, answer: "special file"},
-				{method: "PUT", path: path, body: "x", status: 403, answer: "special file"},
-				{method: "DELETE", path: path, status: 403, answer: "special file"},
-			})
+	for _, path := range []string{"/fifo", "/device", "/socket"} {
+		// Not in this goroutine: opening a FIFO the wrong way waits for ever.
+		answered := make(chan error, 1)
+		go func() {
+			_, err := s.Read(httptest.NewRecorder(), request("GET", path, ""))
+			answered <- err
+		}()
+		select {
+		case err := <-answered:
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		case <-time.After(5 * time.Second):
+			t.Fatalf("GET %s waits", path)
 		}
-	}()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		t.Fatal("a special file was waited for")
+		converse(t, s, []step{
+			{method: "GET", path: path, status: 404, answer: "special file"},
+			{method: "PUT", path: path, body: "x", status: 403, answer: "special file"},
+			{method: "DELETE", path: path, status: 403, answer: "special file"},
+		})
 	}
 }
 

@@ -47,9 +47,6 @@ func (d *Dir) removeAny(n name, when conditions) (*http.Response, fence.Outcome,
 
 // toTrash is called with tree held, alone if directories may be moved.
 func (d *Dir) toTrash(n name, when conditions, directories bool) (*http.Response, fence.Outcome, error) {
-	if d.closed {
-		return nil, fence.NotSent, errClosed
-	}
 	parent, err := d.openParent(n)
 	if err != nil {
 		return nil, fence.NotSent, refused(missing(err))

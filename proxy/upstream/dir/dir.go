@@ -37,13 +37,14 @@ type Dir struct {
 	// while directories come and go: nothing may be acknowledged into a
 	// directory that is on its way to the trash, or that is not yet durable
 	// itself.
-	tree   sync.RWMutex
-	closed bool // under tree
-	turns  turns
+	tree  sync.RWMutex
+	turns turns
 
-	wake     chan struct{} // something is in the trash; closed by Close
+	wake     chan struct{} // something is in the trash
+	stop     chan struct{} // closed by Close
 	emptied  chan struct{} // closed when the emptying has ended
 	trashErr error         // of the last emptying, readable after emptied
+	closing  sync.Once
 }
 
 // Open serves the directory root, which is made (0755) if it is missing, with
@@ -68,13 +69,14 @@ func Open(root string, opts Options) (*Dir, error) {
 	d := &Dir{
 		opened:  time.Now().UnixNano(),
 		wake:    make(chan struct{}, 1),
+		stop:    make(chan struct{}),
 		emptied: make(chan struct{}),
 	}
 	if err := d.open(root, opts); err != nil {
 		return nil, errors.Join(err, d.closeFiles())
 	}
+	d.wakeEmptying()
 	go d.keepEmptying()
-	d.wake <- struct{}{}
 	return d, nil
 }
 
@@ -133,17 +135,13 @@ func (d *Dir) newName() string {
 // Close waits until the trash is empty and gives the root free for another
 // process. It returns what kept the trash from being emptied, which the next
 // Open will try again. Requests must have ended; those that have not get errors.
-func (d *Dir) Close() error {
-	d.tree.Lock()
-	if d.closed {
-		d.tree.Unlock()
-		return nil
-	}
-	d.closed = true
-	close(d.wake)
-	d.tree.Unlock()
-	<-d.emptied
-	return errors.Join(d.trashErr, d.closeFiles())
+func (d *Dir) Close() (err error) {
+	d.closing.Do(func() {
+		close(d.stop)
+		<-d.emptied
+		err = errors.Join(d.trashErr, d.closeFiles())
+	})
+	return err
 }
 
 // closeFiles closes what is open, the lock last.

@@ -258,8 +258,15 @@ func TestNamesTooLong(t *testing.T) {
 // A refused write leaves no directories behind.
 func TestRefusedPutMakesNoDirectories(t *testing.T) {
 	s := openDir(t)
+	before, err := os.Stat(s.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	converse(t, s, []step{{method: "PUT", path: "/x/y/z", body: "1", header: []string{"If-Match: *"}, status: 412}})
+	if after, err := os.Stat(s.root); err != nil || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("directories were made for a request that was refused: %v", err)
+	}
 	converse(t, s, []step{
-		{method: "PUT", path: "/x/y/z", body: "1", header: []string{"If-Match: *"}, status: 412},
 		{method: "PUT", path: "/x/y/" + strings.Repeat("n", 256), body: "1", status: 414},
 		{method: "PUT", path: "/x" + strings.Repeat("/nnn", 1100), body: "1", status: 414},
 	})

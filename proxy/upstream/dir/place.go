@@ -26,9 +26,6 @@ var errNoParent = errors.New("the directory does not exist")
 func (d *Dir) placeBelow(s *upload) (*http.Response, fence.Outcome, error) {
 	d.tree.RLock()
 	defer d.tree.RUnlock()
-	if d.closed {
-		return nil, fence.NotSent, errClosed
-	}
 	parent, err := d.openParent(s.name)
 	if notExist(err) {
 		return nil, fence.NotSent, errNoParent
@@ -46,9 +43,6 @@ func (d *Dir) placeBelow(s *upload) (*http.Response, fence.Outcome, error) {
 func (d *Dir) placeBelowNew(s *upload) (*http.Response, fence.Outcome, error) {
 	d.tree.Lock()
 	defer d.tree.Unlock()
-	if d.closed {
-		return nil, fence.NotSent, errClosed
-	}
 	if parent, err := d.openParent(s.name); err == nil {
 		defer parent.close()
 		return d.swap(parent, s)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // strace returns a wrapper that runs a child under strace with these options.
@@ -25,13 +26,13 @@ func strace(t *testing.T, options ...string) []string {
 }
 
 // trace runs one request in a child and returns what the kernel was asked to do
-// for it, in order, in short: "write staged", "fsync staged", "mkdir DIR NAME",
+// for it, in order, in short: "write staged", "time staged", "fsync staged", "mkdir DIR NAME",
 // "rename staged DIR NAME", "fsync DIR", "answer".
 func trace(t *testing.T, root, request string) []string {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "trace")
 	wrapper := strace(t, "-o", log, "-y", "-s", "40",
-		"-e", "trace=openat,openat2,write,fsync,fdatasync,syncfs,rename,renameat,renameat2,mkdir,mkdirat,unlinkat")
+		"-e", "trace=utimensat,openat,openat2,write,fsync,fdatasync,syncfs,rename,renameat,renameat2,mkdir,mkdirat,unlinkat")
 	script(t, child(t, root, wrapper...), request)
 	content, err := os.ReadFile(log)
 	if err != nil {
@@ -41,6 +42,7 @@ func trace(t *testing.T, root, request string) []string {
 }
 
 func shorten(root, log string) (steps []string) {
+	upload := regexp.MustCompile(`^time /\.fencegate/staged .*`)
 	short := func(path string) string {
 		path = strings.TrimPrefix(strings.Replace(path, root, "", 1), "/")
 		if strings.HasPrefix(path, area+"/staged/") {
@@ -80,6 +82,8 @@ func shorten(root, log string) (steps []string) {
 			step = "answer"
 		case name == "write" && fds[0] == "staged", name == "fsync", name == "fdatasync":
 			step = name + " " + fds[0]
+		case name == "utimensat":
+			step = "time " + fds[0] + " " + strs[0]
 		case name == "renameat" || name == "renameat2":
 			step = fmt.Sprintf("rename %s %s %s", fds[0], fds[1], strs[1])
 		case name == "mkdirat":
@@ -89,6 +93,7 @@ func shorten(root, log string) (steps []string) {
 		case name == "openat" && strings.Contains(args, "O_CREAT"):
 			step = "by openat: " + rest
 		}
+		step = upload.ReplaceAllString(step, "time staged")
 		if opened && step != "" {
 			steps = append(steps, step)
 		}
@@ -105,11 +110,11 @@ func TestDurableOrder(t *testing.T) {
 		want    []string
 	}{
 		{"PUT /a one", []string{
-			"write staged", "fsync staged", "rename /.fencegate/staged / a", "fsync /", "answer"}},
+			"write staged", "time staged", "fsync staged", "rename /.fencegate/staged / a", "fsync /", "answer"}},
 		{"PUT /a two", []string{
-			"write staged", "fsync staged", "rename /.fencegate/staged / a", "fsync /", "answer"}},
+			"write staged", "time staged", "fsync staged", "rename /.fencegate/staged / a", "fsync /", "answer"}},
 		{"PUT /x/y/b one", []string{
-			"write staged", "fsync staged",
+			"write staged", "time staged", "fsync staged",
 			"mkdir / x", "fsync /", "mkdir /x y", "fsync /x",
 			"rename /.fencegate/staged /x/y b", "fsync /x/y", "answer"}},
 		{"DELETE /x/y/b", []string{"rename /x/y /.fencegate/trash *", "fsync /x/y", "answer"}},
@@ -126,6 +131,23 @@ func TestDurableOrder(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", c.request, got, c.want)
 		}
+	}
+}
+
+// An upload that gets a later time because the object is newer is durable anew.
+func TestDurableOrderOfLateUpload(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "a"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	ahead := time.Now().Add(time.Hour)
+	if err := os.Chtimes(filepath.Join(root, "a"), ahead, ahead); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"write staged", "time staged", "fsync staged", "time staged", "fsync staged",
+		"rename /.fencegate/staged / a", "fsync /", "answer"}
+	if got := trace(t, root, "PUT /a one"); !slices.Equal(got, want) {
+		t.Errorf("\n got %q\nwant %q", got, want)
 	}
 }
 

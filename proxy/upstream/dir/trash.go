@@ -9,12 +9,18 @@ import (
 // time when Close asks it to end.
 func (d *Dir) keepEmptying() {
 	defer close(d.emptied)
-	for range d.wake {
-		d.trashErr = d.empty(d.trash)
+	for {
+		select {
+		case <-d.wake:
+			d.trashErr = d.empty(d.trash)
+		case <-d.stop:
+			d.trashErr = d.empty(d.trash)
+			return
+		}
 	}
 }
 
-// wakeEmptying is called with tree held, after something was put in the trash.
+// wakeEmptying is called after something was put in the trash.
 func (d *Dir) wakeEmptying() {
 	select {
 	case d.wake <- struct{}{}:
@@ -57,10 +63,11 @@ func clearOut(f *folder, remove func(base string) error) error {
 		var removed int
 		var failed error
 		err := f.each(func(base string) {
-			if err := remove(base); err != nil && !notExist(err) {
-				failed = err
-			} else {
+			switch err := remove(base); {
+			case err == nil:
 				removed++
+			case !notExist(err):
+				failed = err
 			}
 		})
 		if err != nil || removed == 0 {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -53,6 +54,71 @@ func TestOpenSweeps(t *testing.T) {
 	}
 }
 
+// Directories come and go only while no object is being replaced, and the other
+// way round.
+func TestTreeIsHeld(t *testing.T) {
+	s := openDir(t)
+	s.do(t, request("PUT", "/d/a", "1"))
+	begin := func(method, path string) (answered chan int) {
+		answered = make(chan int, 1)
+		go func() {
+			res, _, err := s.serve(request(method, path, "2"))
+			if err != nil {
+				t.Error(err)
+				res = &http.Response{}
+			}
+			answered <- res.StatusCode
+		}()
+		return answered
+	}
+	s.tree.RLock() // as a PUT on its way does
+	answered := begin("DELETE", "/d")
+	waitBlocked(t, "removeAny", answered)
+	s.tree.RUnlock()
+	if status := <-answered; status != 204 {
+		t.Errorf("DELETE: %d", status)
+	}
+	s.tree.RLock()
+	answered = begin("PUT", "/d/a") // has to make /d
+	waitBlocked(t, "placeBelowNew", answered)
+	s.tree.RUnlock()
+	if status := <-answered; status != 201 {
+		t.Errorf("PUT that makes a directory: %d", status)
+	}
+	s.tree.Lock() // as a DELETE of a directory does
+	put, del := begin("PUT", "/d/a"), begin("DELETE", "/d/none")
+	waitBlocked(t, "placeBelow", put)
+	waitBlocked(t, "removeFile", del)
+	s.tree.Unlock()
+	if status := <-put; status != 204 {
+		t.Errorf("PUT: %d", status)
+	}
+	if status := <-del; status != 404 {
+		t.Errorf("DELETE: %d", status)
+	}
+}
+
+// waitBlocked waits until a goroutine that runs the method is waiting for a
+// lock; it fails if the request is answered instead.
+func waitBlocked(t *testing.T, method string, answered chan int) {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	for {
+		select {
+		case status := <-answered:
+			t.Fatalf("%s did not wait, and answered %d", method, status)
+		default:
+		}
+		for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+			head, calls, _ := strings.Cut(stack, "\n")
+			if strings.Contains(head, "[sync.RWMutex.") && strings.Contains(calls, ".(*Dir)."+method+"(") {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
 // A PUT is never acknowledged into a directory that a DELETE takes away: if it
 // was answered after the DELETE, its object is there; and if it was not, the
 // directory is gone whole.
@@ -73,8 +139,8 @@ func TestPutBesideDelete(t *testing.T) {
 					mu.Lock()
 					late := deleted
 					mu.Unlock()
-					if res := s.do(t, request("PUT", path, "1")); res.StatusCode != http.StatusCreated {
-						t.Errorf("PUT: %d", res.StatusCode)
+					if res, o, err := s.serve(request("PUT", path, "1")); err != nil || res.StatusCode != http.StatusCreated {
+						t.Errorf("PUT: %v %v %v", res, o, err)
 					}
 					if late {
 						mu.Lock()
@@ -85,8 +151,8 @@ func TestPutBesideDelete(t *testing.T) {
 			})
 		}
 		done.Go(func() {
-			if res := s.do(t, request("DELETE", dir, "")); res.StatusCode != http.StatusNoContent {
-				t.Errorf("DELETE: %d", res.StatusCode)
+			if res, o, err := s.serve(request("DELETE", dir, "")); err != nil || res.StatusCode != http.StatusNoContent {
+				t.Errorf("DELETE: %v %v %v", res, o, err)
 			}
 			mu.Lock()
 			deleted = true

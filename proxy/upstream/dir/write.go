@@ -101,5 +101,3 @@ func moved(err error) (fence.Outcome, error) {
 	}
 	return fence.Uncertain, err
 }
-
-var errClosed = errors.New("the storage directory is closed")
