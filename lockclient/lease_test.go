@@ -132,7 +132,33 @@ func TestRenewalFindsThatTheLockIsGone(t *testing.T) {
 			if !errors.As(l.Err(), &lost) || lost.Reason != tc.want {
 				t.Errorf("got %v, want %s", l.Err(), tc.want)
 			}
+			if tc.want == Expired && !errors.Is(lost, errKeyGone) {
+				t.Errorf("only the deadline ended it: %v", lost)
+			}
 		})
+	}
+}
+
+// A renewal with the owner of before, sent while the lock is re-minted, would
+// find another owner and give the lock up.
+func TestARenewalWaitsForARemint(t *testing.T) {
+	s := startRedis(t)
+	l := mustLock(t, s.client(), "/r")
+	l.turn <- struct{}{} // as remint does
+	s.rdb.Set(t.Context(), "{fencegate}:lock:/r", l.Token().String()+":new", time.Minute)
+	done := make(chan error, 1)
+	go func() { done <- l.renew() }()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond): // nothing tells that it waits
+	}
+	l.mu.Lock()
+	l.stamp.Owner = "new"
+	l.mu.Unlock()
+	<-l.turn
+	if err := within(t, 5*time.Second, done, "renewal"); err != nil {
+		t.Error(err)
 	}
 }
 

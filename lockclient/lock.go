@@ -21,12 +21,10 @@ type Lock struct {
 	resource fence.Resource
 	acquired time.Time
 
-	ctx      context.Context // ends with the lease
-	end      context.CancelCauseFunc
-	lostCh   chan struct{}
-	keeping  context.Context // ends when renewing must stop
-	stopKeep context.CancelFunc
-	kept     chan struct{} // closed when the keeper has returned
+	ctx    context.Context // ends with the lease
+	end    context.CancelCauseFunc
+	lostCh chan struct{}
+	kept   chan struct{} // closed when the keeper has returned
 	// turn is held by whoever asks Redis to change this lock's key: a renewal
 	// with the old owner must not meet a re-mint under way.
 	turn chan struct{}
@@ -49,7 +47,6 @@ func newLock(c *Client, set settings, r fence.Resource, stamp fence.Stamp, le le
 		stamp: stamp, lease: le, tree: set.tree,
 	}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
-	l.keeping, l.stopKeep = context.WithCancel(l.ctx)
 	go l.keep()
 	return l
 }
@@ -165,8 +162,7 @@ func (l *Lock) finish(ctx context.Context) (lost *LostError, a answer, first boo
 	l.end(ErrReleased) // no effect on a lost lock, whose cause is set
 	l.mu.Unlock()
 
-	l.stopKeep()
-	<-l.kept
+	<-l.kept // the keeper ends with the context
 	if lost != nil && lost.Reason != Fenced {
 		// The key is gone, another's, or about to expire: nothing to wait for.
 		l.c.work.run(func() { l.release(context.Background()) })

@@ -29,7 +29,7 @@ func (l *Lock) keep() {
 	for l.check() == nil {
 		now := l.c.clock.now()
 		if wait := after - now.since(from); wait > 0 {
-			if !pause(l.keeping, min(wait, l.Remaining(), keepTick)) {
+			if !pause(l.ctx, min(wait, l.Remaining(), keepTick)) {
 				return
 			}
 			continue
@@ -37,7 +37,7 @@ func (l *Lock) keep() {
 		err := l.renew()
 		from = l.c.clock.now()
 		switch {
-		case l.keeping.Err() != nil:
+		case l.ctx.Err() != nil:
 			return
 		case err == nil:
 			metrics.renewed(l.set.name, "ok")
@@ -60,7 +60,7 @@ func (l *Lock) keep() {
 // renew extends the lease once. When Redis answers that the lock is no longer
 // ours, the lock is lost; every other failure may be retried.
 func (l *Lock) renew() error {
-	ctx, cancel := context.WithTimeout(l.keeping, l.Remaining())
+	ctx, cancel := context.WithTimeout(l.ctx, l.Remaining())
 	defer cancel()
 	select {
 	case l.turn <- struct{}{}:

@@ -98,6 +98,9 @@ func (t *transport) send(req *http.Request, resource fence.Resource) (*http.Resp
 	})
 	out := req.Clone(ctx)
 	out.GetBody = nil
+	if out.Header == nil {
+		out.Header = make(http.Header)
+	}
 	out.Header.Set(headerToken, stamp.Token.String())
 	out.Header.Set(headerOwner, string(stamp.Owner))
 	out.Header.Set(headerClient, stamp.Client)
