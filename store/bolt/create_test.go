@@ -170,3 +170,23 @@ func TestCreateKilled(t *testing.T) {
 		t.Errorf("found no ledger %d times and a complete one %d times: were the calls counted?", missing, complete)
 	}
 }
+
+// TestCreateFailedSync: each sync that Create makes counts.
+func TestCreateFailedSync(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs under strace")
+	}
+	// The parent directory; the file when it grows, the file as a whole, and
+	// its directory. bbolt's: a new file, then data and meta page.
+	for call, want := range map[string]int{"fsync": 4, "fdatasync": 3} {
+		for n := 1; n <= want+1; n++ {
+			dir := filepath.Join(t.TempDir(), "state")
+			inject := fmt.Sprintf("inject=%s:error=EIO:when=%d", call, n)
+			out := runHelper(t, "create", dir, "strace", "-f", "-qq", "-o", "/dev/null", "-e", inject).rest()
+			if n <= want && (!strings.HasPrefix(out, "create ") || !strings.Contains(out, "input/output error")) ||
+				n > want && !strings.HasPrefix(out, "ok") {
+				t.Errorf("%s %d of %d failed: %s", call, n, want, out)
+			}
+		}
+	}
+}

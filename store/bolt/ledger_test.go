@@ -119,3 +119,25 @@ func TestBesideMemory(t *testing.T) {
 	}
 	storetest.Twins(t, p, twin, uint64(time.Now().UnixNano()), rounds)
 }
+
+// TestCoveredBatchWritesNothing: not even a transaction that changes no row.
+func TestCoveredBatchWritesNothing(t *testing.T) {
+	l, _ := newLedger(t)
+	rows := numbered(5)
+	if err := l.Commit(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	before, err := l.metaPages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Commit(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if !l.metaUnchanged(before) {
+		t.Error("a covered batch was written")
+	}
+	if err := l.Commit(t.Context(), numbered(6)); err != nil || l.metaUnchanged(before) {
+		t.Errorf("a batch that rises was not written, error %v", err)
+	}
+}

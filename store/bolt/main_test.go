@@ -64,7 +64,8 @@ func runHelper(t *testing.T, name, dir string, wrap ...string) *helper {
 		t.Fatalf("this test needs %v", err)
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), helperEnv+"="+name, dirEnv+"="+dir)
+	// The race detector otherwise sleeps a second before it exits.
+	cmd.Env = append(os.Environ(), helperEnv+"="+name, dirEnv+"="+dir, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

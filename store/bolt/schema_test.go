@@ -111,3 +111,9 @@ func TestRowBitFlips(t *testing.T) {
 		t.Errorf("the unchanged row: %v", err)
 	}
 }
+
+func TestChecksumSeparatesKeyAndValue(t *testing.T) {
+	if checksum(markTag, []byte("/ab"), []byte("c")) == checksum(markTag, []byte("/a"), []byte("bc")) {
+		t.Error("a byte can move from the key to the value")
+	}
+}

@@ -55,6 +55,12 @@ func testOnlyRiseInBatch(t *testing.T, p Place) {
 	l := mustStart(t, p)
 	mustCommit(t, l, mark("/a", 5, ""), mark("/a", 7, ""), mark("/a", 6, "z"), mark("/a", 7, "x"), mark("/a", 7, "y"))
 	wantRows(t, l, mark("/a", 7, "x"))
+	var many []fence.Row // rows of one key count in their order
+	for i := range 100 {
+		many = append(many, mark("/b", 1, fence.Owner(fmt.Sprint(i))), mark(fmt.Sprint("/c/", i%10), 1, fence.Owner(fmt.Sprint(i))))
+	}
+	mustCommit(t, l, many...)
+	wantRows(t, l, mark("/b", 1, "0"), mark("/c/3", 1, "3"))
 }
 
 func testNoToken(t *testing.T, p Place) {

@@ -173,7 +173,7 @@ func wantBelow(t *testing.T, l fence.Ledger, path string, want ...fence.Row) {
 
 // Diff compares rows, owners and all, and returns "" if they are the same.
 func Diff(want, got []fence.Row) string {
-	if len(want) == 0 && len(got) == 0 {
+	if slices.Equal(want, got) {
 		return ""
 	}
 	return gocmp.Diff(want, got, gocmp.Transformer("show", func(r fence.Row) string {
