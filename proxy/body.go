@@ -69,19 +69,23 @@ func (e bodyError) Error() string { return e.Detail }
 // errOvertaken ends the intake of a body whose request can no longer pass.
 var errOvertaken = errors.New("a newer token has arrived")
 
-// intake reads one request's body under the limits. It is used by one goroutine.
+// intake reads one request's body under the limits. It is used by one goroutine,
+// beside which a second one watches for a newer token.
 type intake struct {
 	x        *exchange
 	limits   *BodyLimits
 	budget   *budget
 	got      int64
+	started  bool // the client was told to send
 	complete bool // read to its end
 	err      error
 
-	over    <-chan struct{} // the permit is overtaken
-	watched chan struct{}   // closed to end the watch; nil while there is none
+	over    <-chan struct{} // the permit is overtaken; nil: nothing can
+	watched chan struct{}   // closed to end the watch
+
 	mu      sync.Mutex
-	stopped bool
+	ended   bool // the read deadline is no longer ours
+	stopped bool // the permit was overtaken before that
 }
 
 // checkDeclared refuses bodies whose declared length cannot fit, before
@@ -105,15 +109,12 @@ func spoolFull() *Refusal {
 	return &Refusal{Reason: reasonSpoolFull, Detail: "There is no room to take in the body (spool_quota or disk). Nothing was sent to the store; try again later."}
 }
 
-// takeIn starts the intake of a body. release gives its bytes back to the
-// budget and must be called.
-func (p *Proxy) takeIn(x *exchange, permit *fence.Permit) *intake {
-	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget}
-	if permit != nil { // a claim's body comes before its permit
-		x.took.over = permit.Overtaken()
-	}
+// takeIn starts the intake of a body, which ends early when over is closed.
+// release gives its bytes back to the budget and must be called.
+func (p *Proxy) takeIn(x *exchange, over <-chan struct{}) *intake {
+	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, over: over}
 	if x.r.Body == nil || x.r.Body == http.NoBody {
-		x.took.complete = true
+		x.took.complete, x.took.err = true, io.EOF
 	}
 	return x.took
 }
@@ -123,67 +124,93 @@ func (in *intake) Read(b []byte) (int, error) {
 	if in.err != nil {
 		return 0, in.err
 	}
-	if in.complete {
-		return 0, io.EOF
-	}
-	if !in.extend() {
-		in.err = errOvertaken
-		return 0, in.err
-	}
-	n, err := in.x.r.Body.Read(b)
-	in.got += int64(n)
-	if n > 0 && !in.budget.take(int64(n)) {
-		in.got -= int64(n)
-		in.err = bodyError{spoolFull()}
-		return 0, in.err
-	}
-	switch {
-	case in.limits.Max > 0 && in.got > in.limits.Max:
-		in.err = bodyError{tooLarge(in.limits.Max)}
-	case err == io.EOF:
-		in.err = in.end()
-	case err != nil:
-		in.err = in.explain(err)
-	case in.tooSlow():
-		in.err = bodyError{timedOut()}
-	}
-	if in.err == nil && in.watched == nil {
+	if !in.started {
+		in.started = true
 		in.watch()
 	}
-	return n, in.err
+	n, err := 0, in.extend()
+	if err == nil {
+		n, err = in.receive(b)
+	}
+	if err != nil {
+		in.err = err
+		in.unwatch()
+	}
+	return n, err
+}
+
+func (in *intake) receive(b []byte) (int, error) {
+	if in.x.r.ContentLength < 0 {
+		// A Read of a chunked body returns only when the chunk ends or b is
+		// full: not more than what has to come before the deadline.
+		b = b[:min(int64(len(b)), max(1, int64(float64(in.limits.MinRate)*in.limits.Idle.Seconds())))]
+	}
+	n, err := in.x.r.Body.Read(b)
+	if !in.budget.take(int64(n)) {
+		return 0, bodyError{spoolFull()}
+	}
+	in.got += int64(n)
+	switch {
+	case in.limits.Max > 0 && in.got > in.limits.Max:
+		err = bodyError{tooLarge(in.limits.Max)}
+	case err == io.EOF:
+		err = in.end()
+	case err != nil:
+		err = in.explain(err)
+	case in.tooSlow():
+		err = bodyError{timedOut()}
+	}
+	return n, err
 }
 
 // extend gives the client Idle to send more, unless the intake was stopped.
-func (in *intake) extend() bool {
+func (in *intake) extend() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stopped {
-		return false
+		return errOvertaken
 	}
 	end := time.Now().Add(in.limits.Idle)
 	if total := in.x.start.Add(in.limits.Total); total.Before(end) {
 		end = total
 	}
-	return in.x.rc.SetReadDeadline(end) == nil
+	if err := in.x.rc.SetReadDeadline(end); err != nil {
+		return bodyError{&Refusal{Reason: fence.ClientGone, Err: err}}
+	}
+	return nil
 }
 
-// watch stops the reading when the permit is overtaken. It is started only for
-// bodies that do not arrive with their first read.
+// watch stops the reading when the permit is overtaken.
 func (in *intake) watch() {
-	in.watched = make(chan struct{})
+	if in.over == nil {
+		return
+	}
+	done := make(chan struct{})
+	in.watched = done
 	go func() {
 		select {
-		case <-in.watched:
+		case <-done:
 		case <-in.over:
 			in.mu.Lock()
 			defer in.mu.Unlock()
-			if in.stopped {
-				return // the intake has ended; the deadline is no longer ours
+			if !in.ended {
+				in.stopped = true
+				_ = in.x.rc.SetReadDeadline(time.Unix(1, 0)) // ends a Read in progress
 			}
-			in.stopped = true
-			_ = in.x.rc.SetReadDeadline(time.Unix(1, 0)) // ends a Read in progress
 		}
 	}()
+}
+
+// unwatch ends the watch: from here on it touches the deadline no more, which
+// then is net/http's again, and through it the next request's.
+func (in *intake) unwatch() {
+	in.mu.Lock()
+	in.ended = true
+	in.mu.Unlock()
+	if in.watched != nil {
+		close(in.watched)
+		in.watched = nil
+	}
 }
 
 // release ends the intake and gives its bytes back.
@@ -193,19 +220,14 @@ func (in *intake) release() {
 	in.got = 0
 }
 
-func (in *intake) unwatch() {
-	if in.watched != nil {
-		close(in.watched)
-		in.watched = nil
-		in.mu.Lock()
-		in.stopped = true
-		in.mu.Unlock()
-	}
-}
-
 // end checks a body that has arrived whole.
 func (in *intake) end() error {
-	in.complete = true
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.stopped {
+		return errOvertaken // at the last moment; net/http has seen the deadline
+	}
+	in.ended, in.complete = true, true
 	_ = in.x.rc.SetReadDeadline(time.Time{})
 	if ref := checkTrailer(in.x.r.Trailer); ref != nil {
 		return bodyError{ref}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -18,13 +19,17 @@ type exchange struct {
 	rc       *http.ResponseController
 	id       string
 	start    time.Time
-	observed fence.Reason // what an enforced policy would have answered
-	decision string       // for the metric
-	took     *intake      // the body's, once reading it has begun
+	patience time.Duration // with a client that does not take its answer
+	observed fence.Reason  // what an enforced policy would have answered
+	decision string        // for the metric
+	took     *intake       // the body's, once it may be read
 }
 
-func newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{w: w, r: r, rc: http.NewResponseController(w), id: requestID(r), start: time.Now(), decision: decisionPassed}
+func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
+	return &exchange{
+		w: w, r: r, rc: http.NewResponseController(w), id: requestID(r), start: time.Now(),
+		patience: p.limits.Idle, decision: decisionPassed,
+	}
 }
 
 // requestID takes over the client's id if it is fit for logs, so that traces
@@ -45,13 +50,19 @@ func (x *exchange) bodyUnread() bool {
 	return x.took == nil || !x.took.complete
 }
 
-// expectsContinue reports whether the client waits to be told to send.
-func (x *exchange) expectsContinue() bool {
-	return x.took == nil && strings.EqualFold(x.r.Header.Get("Expect"), "100-continue")
+// keeps reports whether the connection can be used again after what is left of
+// the body has been read: it is little, is on its way without being asked for,
+// and reading it has not failed (for net/http, any error of a connection is
+// its end).
+func (x *exchange) keeps() bool {
+	if x.took != nil && x.took.started {
+		return x.r.ContentLength <= keepUnread && x.took.err == nil
+	}
+	return x.r.ContentLength <= keepUnread && !strings.EqualFold(x.r.Header.Get("Expect"), "100-continue")
 }
 
 // storeWriter lets the store write its answer to a read, without headers that
-// look like ours.
+// are not for the client.
 type storeWriter struct {
 	http.ResponseWriter
 	x     *exchange
@@ -60,16 +71,13 @@ type storeWriter struct {
 
 func (w *storeWriter) WriteHeader(status int) {
 	h := w.Header()
-	for name := range h {
-		if strings.HasPrefix(name, fencingPrefix) {
-			delete(h, name)
-		}
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return !forClient(name) })
+	if status < 200 {
+		w.ResponseWriter.WriteHeader(status)
+		return
 	}
-	if w.x.observed != "" {
-		h.Set(headerObserved, string(w.x.observed))
-	}
-	w.wrote = w.wrote || status >= 200
-	w.ResponseWriter.WriteHeader(status)
+	w.wrote = true
+	w.x.head(status)
 }
 
 func (w *storeWriter) Write(b []byte) (int, error) {

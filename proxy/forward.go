@@ -18,6 +18,12 @@ var hopByHop = map[string]bool{
 // rerouting headers make some servers act on another path than the one judged.
 var rerouting = map[string]bool{"X-Original-Url": true, "X-Rewrite-Url": true}
 
+// forClient reports whether a header of the store's answer is for the client:
+// neither for the connection to the store, nor one that only we send.
+func forClient(name string) bool {
+	return !hopByHop[name] && !strings.HasPrefix(name, fencingPrefix)
+}
+
 // outgoing returns the request as the store shall see it: path and query byte
 // for byte, without the headers that are not for it.
 func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
@@ -30,7 +36,7 @@ func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 		}
 	}
 	for name, lines := range r.Header {
-		if hopByHop[name] || rerouting[name] || named[name] || strings.HasPrefix(name, fencingPrefix) {
+		if hopByHop[name] || rerouting[hyphenated(name)] || named[name] || strings.HasPrefix(name, fencingPrefix) {
 			continue
 		}
 		if name == "Prefer" {
@@ -40,7 +46,10 @@ func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 		}
 		out.Header[name] = lines
 	}
-	out.URL = &url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: q.query}
+	// Not r.URL: it has no path where the target is "http://host".
+	path, _ := url.PathUnescape(q.path) // its escapes have been checked
+	out.URL = &url.URL{Path: path, RawPath: q.path, RawQuery: q.query}
+	out.Body, out.Trailer = http.NoBody, nil
 	out.RequestURI = q.path
 	if q.query != "" || strings.HasSuffix(r.RequestURI, "?") {
 		out.RequestURI += "?" + q.query
@@ -53,6 +62,10 @@ func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 func withoutAsync(lines []string) []string {
 	var out []string
 	for _, line := range lines {
+		if !strings.Contains(strings.ToLower(line), "respond-async") {
+			out = append(out, line)
+			continue
+		}
 		var kept []string
 		for pref := range strings.SplitSeq(line, ",") {
 			name, _, _ := strings.Cut(strings.TrimSpace(pref), ";")

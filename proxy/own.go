@@ -37,7 +37,7 @@ func (p *Proxy) serveOwn(x *exchange, q *request) *Refusal {
 		if x.r.Method != http.MethodPost {
 			return &Refusal{Reason: reasonMethod, Allow: []string{http.MethodPost}, Detail: "Claims are made by POST."}
 		}
-		return p.claim(x)
+		return p.claim(x, q)
 	case marksPath:
 		if x.r.Method != http.MethodGet && x.r.Method != http.MethodHead {
 			return &Refusal{Reason: reasonMethod, Allow: []string{http.MethodGet, http.MethodHead}, Detail: "Marks are read by GET."}
@@ -75,15 +75,17 @@ type claimed struct {
 
 // claim lets a new holder cut off the old one before it reads or writes: it
 // does what a tokened read does, without touching the store.
-func (p *Proxy) claim(x *exchange) *Refusal {
+func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 	body, ref := p.claimBody(x)
 	if ref != nil {
 		return ref
 	}
-	names, stamp, ref := p.readClaim(body)
+	q.stamp = fence.Stamp{Client: fence.CleanClient(body.Client)}
+	names, ref := p.readClaim(body, &q.stamp)
 	if ref != nil {
 		return ref
 	}
+	stamp := q.stamp
 	answer := claimAnswer{Token: stamp.Token.String(), Ledger: p.opts.LedgerID}
 	touches := make([]fence.Touch, 0, len(names))
 	for _, name := range names {
@@ -92,6 +94,7 @@ func (p *Proxy) claim(x *exchange) *Refusal {
 			return refusePath(err)
 		}
 		route := p.routes.match(r)
+		q.route = route
 		if route.OwnerRequired && stamp.Owner == fence.NoOwner {
 			return &Refusal{Reason: reasonOwnerMissing, Resource: r, Token: stamp.Token,
 				Detail: "This route requires an owner beside the token."}
@@ -113,7 +116,7 @@ func (p *Proxy) claim(x *exchange) *Refusal {
 	}
 	defer permit.Withdraw()
 	p.noteObserved(x, permit, touches)
-	if v := permit.Begin(x.r.Context()); !v.OK() {
+	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, touches)
 	}
 	x.json(http.StatusOK, "application/json", answer)
@@ -145,16 +148,16 @@ func (p *Proxy) claimBody(x *exchange) (*claimRequest, *Refusal) {
 	if err := d.Decode(&c); err != nil {
 		return nil, bad(`A claim is a JSON object such as {"resource":"/r","token":"34","owner":"…"}: ` + err.Error() + ".")
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return nil, bad("There is more after the claim's JSON object.")
 	}
 	return &c, nil
 }
 
-// readClaim checks the members of a claim.
-func (p *Proxy) readClaim(c *claimRequest) ([]string, fence.Stamp, *Refusal) {
-	bad := func(detail string) ([]string, fence.Stamp, *Refusal) {
-		return nil, fence.Stamp{}, &Refusal{Reason: reasonMalformed, Detail: detail}
+// readClaim checks the members of a claim and returns the names in it.
+func (p *Proxy) readClaim(c *claimRequest, s *fence.Stamp) ([]string, *Refusal) {
+	bad := func(detail string) ([]string, *Refusal) {
+		return nil, &Refusal{Reason: reasonMalformed, Detail: detail}
 	}
 	var names []string
 	switch {
@@ -168,20 +171,19 @@ func (p *Proxy) readClaim(c *claimRequest) ([]string, fence.Stamp, *Refusal) {
 	if len(names) == 0 || len(names) > maxClaimed {
 		return bad(fmt.Sprintf("A claim names 1 to %d resources.", maxClaimed))
 	}
-	s := fence.Stamp{Client: fence.CleanClient(c.Client)}
 	if c.Token == "" {
-		return nil, s, &Refusal{Reason: fence.TokenMissing, Detail: `A claim needs "token", a decimal string.`}
+		return nil, &Refusal{Reason: fence.TokenMissing, Detail: `A claim needs "token", a decimal string.`}
 	}
 	var err error
 	if s.Token, err = p.parseToken(c.Token); err != nil {
-		return nil, s, &Refusal{Reason: reasonTokenMalformed, Detail: `"token": ` + err.Error() + "."}
+		return nil, &Refusal{Reason: reasonTokenMalformed, Detail: `"token": ` + err.Error() + "."}
 	}
 	if c.Owner != nil {
 		if s.Owner, err = fence.ParseOwner(*c.Owner); err != nil {
-			return nil, s, &Refusal{Reason: reasonOwnerMalformed, Detail: `"owner": ` + err.Error() + "."}
+			return nil, &Refusal{Reason: reasonOwnerMalformed, Detail: `"owner": ` + err.Error() + "."}
 		}
 	}
-	return names, s, nil
+	return names, nil
 }
 
 type markAnswer struct {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -83,7 +84,7 @@ func (p *Proxy) Close() { p.refusals.close() }
 
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := newExchange(w, r)
+	x := p.newExchange(w, r)
 	q, ref := p.readHead(r)
 	defer p.finish(x, q)
 	if ref == nil {
@@ -92,6 +93,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if ref == nil {
 		return
 	}
+	ref.about(q)
 	p.noteRefusal(x, q, ref)
 	if ref.Reason == fence.ClientGone {
 		panic(http.ErrAbortHandler) // nobody is left to answer
@@ -128,19 +130,31 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 		return p.read(x, q)
 	}
 
-	staged, err := p.stage(x, q, permit)
+	body := p.takeIn(x, p.overtaken(permit, q))
+	defer body.release()
+	staged, err := p.stage(x, q, body)
+	body.unwatch() // however much of it the store has read
 	if errors.Is(err, errOvertaken) {
 		return verdictRefusal(p.begin(x, permit), touches)
 	}
 	if err != nil {
-		return p.stagingFailed(x, q, err)
+		return p.stagingFailed(x, err)
 	}
 	defer staged.drop()
 	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, touches)
 	}
 	res, outcome, err := p.send(x, permit, staged)
-	return p.deliver(x, q, res, outcome, err)
+	return p.deliver(x, res, outcome, err)
+}
+
+// overtaken returns what ends an upload early. Where the policy does not
+// enforce, a request has begun when it arrives and nothing can overtake it.
+func (p *Proxy) overtaken(permit *fence.Permit, q *request) <-chan struct{} {
+	if !q.route.Policy.Enforced() {
+		return nil
+	}
+	return permit.Overtaken()
 }
 
 // begin waits for the request's turn.
@@ -153,11 +167,19 @@ func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 
 // read passes on a request that changes nothing.
 func (p *Proxy) read(x *exchange, q *request) *Refusal {
+	body := p.takeIn(x, nil)
+	defer body.release()
+	out := outgoing(x.r.Context(), x.r, q)
+	out.Body = io.NopCloser(body)
 	w := &storeWriter{ResponseWriter: x.w, x: x}
-	outcome, err := p.upstream.Read(w, outgoing(x.r.Context(), x.r, q))
+	outcome, err := p.upstream.Read(w, out)
 	var own storeAnswer
 	switch {
 	case err == nil:
+		if !w.wrote {
+			w.WriteHeader(http.StatusOK)
+		}
+		x.rest()
 		return nil
 	case w.wrote:
 		panic(http.ErrAbortHandler) // the answer broke off; the client must notice
@@ -167,9 +189,9 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	case x.r.Context().Err() != nil:
 		return &Refusal{Reason: fence.ClientGone, Err: err}
 	case outcome == fence.NotSent:
-		return p.unreachable(q, err)
+		return unreachable(err)
 	}
-	return &Refusal{Reason: reasonTimeout, Resource: q.resource, Err: err,
+	return &Refusal{Reason: reasonTimeout, Err: err,
 		Detail: "The store was asked but did not answer. Reading again is safe."}
 }
 
@@ -180,13 +202,11 @@ type staged struct {
 }
 
 // stage takes in the request's body.
-func (p *Proxy) stage(x *exchange, q *request, permit *fence.Permit) (staged, error) {
-	body := p.takeIn(x, permit)
+func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
 	out := outgoing(x.r.Context(), x.r, q)
 	if stager, ok := p.upstream.(Stager); ok && q.intent.Stores {
 		commit, abort, err := stager.Prepare(x.r.Context(), out, body)
 		if err != nil {
-			body.release()
 			return staged{}, err
 		}
 		committed := false
@@ -199,29 +219,26 @@ func (p *Proxy) stage(x *exchange, q *request, permit *fence.Permit) (staged, er
 				if !committed {
 					abort()
 				}
-				body.release()
 			},
 		}, nil
 	}
 	kept, err := p.spool.take(body, x.r.ContentLength)
 	if err != nil {
-		body.release()
 		return staged{}, err
 	}
 	send := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
 		return p.upstream.Write(ctx, out.WithContext(ctx), kept.reader(), kept.size)
 	}
-	return staged{send: send, drop: func() { kept.drop(); body.release() }}, nil
+	return staged{send: send, drop: kept.drop}, nil
 }
 
 // stagingFailed answers a request whose body could not be taken in. Nothing was
 // sent.
-func (p *Proxy) stagingFailed(x *exchange, q *request, err error) *Refusal {
+func (p *Proxy) stagingFailed(x *exchange, err error) *Refusal {
 	var failed bodyError
 	var own storeAnswer
 	switch {
 	case errors.As(err, &failed):
-		failed.Resource, failed.Token = q.resource, q.stamp.Token
 		return failed.Refusal
 	case errors.As(err, &own):
 		x.pass(own.Response())
@@ -229,11 +246,11 @@ func (p *Proxy) stagingFailed(x *exchange, q *request, err error) *Refusal {
 	case x.r.Context().Err() != nil:
 		return &Refusal{Reason: fence.ClientGone, Err: err}
 	}
-	return p.unreachable(q, err)
+	return unreachable(err)
 }
 
-func (p *Proxy) unreachable(q *request, err error) *Refusal {
-	return &Refusal{Reason: reasonUnreachable, Resource: q.resource, Token: q.stamp.Token, Err: err,
+func unreachable(err error) *Refusal {
+	return &Refusal{Reason: reasonUnreachable, Err: err,
 		Detail: "The request could not be handed to the store, so it surely has no effect. Sending it once more is safe."}
 }
 
@@ -244,6 +261,7 @@ func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Res
 	defer func() {
 		if outcome == fence.Uncertain {
 			p.metrics.uncertain.Inc()
+			x.decision = decisionUnknown
 		}
 		permit.Done(outcome)
 	}()
@@ -253,18 +271,18 @@ func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Res
 }
 
 // deliver answers with what became of a write.
-func (p *Proxy) deliver(x *exchange, q *request, res *http.Response, outcome fence.Outcome, err error) *Refusal {
-	switch {
-	case res != nil && (outcome == fence.Definite || res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout):
-		if outcome == fence.Uncertain {
-			x.decision = decisionUnknown
+func (p *Proxy) deliver(x *exchange, res *http.Response, outcome fence.Outcome, err error) *Refusal {
+	if res != nil {
+		if outcome == fence.Definite || res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout {
+			x.pass(res)
+			return nil
 		}
-		x.pass(res)
-		return nil
-	case outcome == fence.NotSent:
-		return p.unreachable(q, err)
+		res.Body.Close()
 	}
-	return &Refusal{Reason: reasonUnknown, Resource: q.resource, Token: q.stamp.Token, RetryAfter: p.opts.Settle, Err: err,
+	if outcome == fence.NotSent {
+		return unreachable(err)
+	}
+	return &Refusal{Reason: reasonUnknown, RetryAfter: p.opts.Settle, Err: err,
 		Detail: "The write was handed to the store but it gave no definite answer: it may have taken effect, or still take effect. " +
 			"Look at the object after Retry-After before writing again."}
 }

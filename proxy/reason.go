@@ -85,6 +85,19 @@ func (ref *Refusal) status() int {
 	return answers[ref.Reason].status
 }
 
+// about fills in what the refusal is about where it does not say so itself.
+func (ref *Refusal) about(q *request) {
+	if q.own {
+		return // the path is not a resource
+	}
+	if ref.Resource.IsZero() {
+		ref.Resource = q.resource
+	}
+	if ref.Token == fence.NoToken {
+		ref.Token = q.stamp.Token
+	}
+}
+
 // verdictRefusal turns what the gate says of a request's touches into an answer.
 func verdictRefusal(v fence.Verdict, touches []fence.Touch) *Refusal {
 	t := &touches[v.Touch]

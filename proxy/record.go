@@ -23,12 +23,9 @@ func (p *Proxy) noteRefusal(x *exchange, q *request, ref *Refusal) {
 	if ref.Reason == fence.ClientGone {
 		return
 	}
-	route, client := noRoute, ""
-	if q != nil {
-		client = q.stamp.Client
-		if q.route != nil {
-			route = q.route.Name
-		}
+	route, client := noRoute, q.stamp.Client
+	if q.route != nil {
+		route = q.route.Name
 	}
 	p.metrics.rejections.WithLabelValues(route, string(ref.Reason)).Inc()
 	p.refusals.add(cause{string(ref.Reason), ref.Resource.String(), client}, refusalAttrs(x, ref, route, client))
@@ -91,8 +88,6 @@ func (p *Proxy) finish(x *exchange, q *request) {
 // operation is the label for what a request does.
 func operation(r *http.Request, q *request) string {
 	switch {
-	case q == nil:
-		return opNone
 	case q.own && r.Method == http.MethodPost:
 		return opClaim
 	case q.own:

@@ -14,30 +14,33 @@ type request struct {
 	path     string // escaped, byte for byte as it came
 	query    string // raw, as it came
 	resource fence.Resource
-	own      bool // it is for fencegate itself; route and intent are not set
+	own      bool // it is for fencegate itself
 	stamp    fence.Stamp
 	route    *Route
 	intent   protocol.Intent
 }
 
-// readHead reads target and headers, and finds out what the request means.
+// readHead reads target and headers, and finds out what the request means. With
+// a refusal the request is as far as it was understood.
 func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
-	q := &request{}
+	q := &request{
+		intent: protocol.Intent{Kind: protocol.Refused},
+		stamp:  fence.Stamp{Client: fence.CleanClient(r.Header.Get(headerClient))},
+	}
 	var ref *Refusal
 	if q.path, q.query, ref = readTarget(r); ref != nil {
-		return nil, ref
-	}
-	if q.stamp, ref = p.readStamp(r); ref != nil {
-		return nil, ref
+		return q, ref
 	}
 	var err error
 	if q.resource, err = fence.Canonical(q.path, p.routes.all.Names); err != nil {
-		return nil, refusePath(err)
+		return q, refusePath(err)
 	}
-	if q.own = isOwn(q.resource); q.own {
-		return q, nil
+	if q.own = isOwn(q.resource); !q.own {
+		q.route = p.routes.match(q.resource)
 	}
-	q.route = p.routes.match(q.resource)
+	if ref = p.readStamp(r, &q.stamp); ref != nil || q.own {
+		return q, ref
+	}
 	q.intent = p.protocol.Intent(protocol.Request{
 		Method: r.Method, Resource: q.resource, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
 	})
@@ -45,7 +48,7 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 		return q, refuseIntent(in)
 	}
 	if q.route.OwnerRequired && q.stamp.Owner == fence.NoOwner && q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
-		return q, &Refusal{Reason: reasonOwnerMissing, Token: q.stamp.Token,
+		return q, &Refusal{Reason: reasonOwnerMissing,
 			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
 	}
 	return q, nil

@@ -76,7 +76,7 @@ func (x *exchange) pass(res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
 	for name, lines := range res.Header {
-		if !hopByHop[name] && !strings.HasPrefix(name, fencingPrefix) {
+		if forClient(name) && name != "Content-Length" { // of which res has its own idea
 			h[name] = lines
 		}
 	}
@@ -94,45 +94,47 @@ const (
 	lingerBytes = 8 << 20
 )
 
-// send writes an answer whatever has become of the request's body. Left to
-// itself net/http reads an unread body before it writes a header, and so waits
-// for a client that may be slow or waiting for the answer.
+// send writes a whole answer. A client that does not take it is dropped: what
+// it keeps busy here is wanted by others.
 func (x *exchange) send(status int, length int64, body io.Reader) {
-	h := x.w.Header()
-	if x.observed != "" {
-		h.Set(headerObserved, string(x.observed))
-	}
-	unread := x.bodyUnread()
-	if unread {
-		if err := x.rc.EnableFullDuplex(); err != nil {
-			h.Set("Connection", "close")
-		}
-		if x.r.ContentLength > keepUnread {
-			h.Set("Connection", "close")
-		}
-	}
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
-		h.Set("Content-Length", strconv.FormatInt(length, 10))
+		x.w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	}
-	x.w.WriteHeader(status)
+	_ = x.rc.SetWriteDeadline(time.Now().Add(x.patience))
+	x.head(status)
 	if x.r.Method != http.MethodHead {
 		if _, err := io.Copy(x.w, body); err != nil {
 			panic(http.ErrAbortHandler) // the client is gone
 		}
 	}
-	if unread {
-		x.drain()
-	}
-}
-
-// drain reads what is left of a refused body if that is little, so that the
-// connection can be used again, and otherwise closes the connection.
-func (x *exchange) drain() {
 	if x.rc.Flush() != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if x.r.ContentLength <= keepUnread && !x.expectsContinue() &&
-		x.rc.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	_ = x.rc.SetWriteDeadline(time.Time{})
+	x.rest()
+}
+
+// head writes the head of an answer whatever has become of the request's body.
+// Left to itself net/http reads an unread body before it writes a header, and
+// so waits for a client that may be slow or waiting for the answer.
+func (x *exchange) head(status int) {
+	if x.observed != "" {
+		x.w.Header().Set(headerObserved, string(x.observed))
+	}
+	if x.bodyUnread() && (x.rc.EnableFullDuplex() != nil || !x.keeps()) {
+		x.w.Header().Set("Connection", "close")
+	}
+	x.w.WriteHeader(status)
+}
+
+// rest comes after an answer. It reads what is left of the request's body if
+// that is little, so that the connection can be used again, and otherwise
+// closes the connection.
+func (x *exchange) rest() {
+	if !x.bodyUnread() {
+		return
+	}
+	if x.keeps() && x.rc.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		if _, err := io.CopyN(io.Discard, x.r.Body, keepUnread+1); err == io.EOF {
 			_ = x.rc.SetReadDeadline(time.Time{})
 			return

@@ -45,19 +45,22 @@ type spooled struct {
 	size   int64
 }
 
+// firstBuffer is how much memory a declared length alone is given: whoever only
+// announces bodies shall not fill the memory.
+const firstBuffer = 64 << 10
+
 // take reads body to its end. declared is its length, −1 when unknown.
 func (s *spool) take(body io.Reader, declared int64) (*spooled, error) {
-	size := declared
-	if size < 0 || size > memoryBody {
-		size = memoryBody
-	}
-	buf := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	n, err := io.CopyN(buf, body, memoryBody)
+	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(declared, firstBuffer))+bytes.MinRead))
+	n, err := io.CopyN(buf, body, memoryBody+1)
 	switch {
 	case err == io.EOF:
 		return &spooled{memory: buf.Bytes(), size: n}, nil
 	case err != nil:
 		return nil, err
+	case s == nil:
+		return nil, bodyError{&Refusal{Reason: reasonBodyLarge,
+			Detail: "A body that is not to be stored has at most 1 MiB here. Nothing was sent to the store."}}
 	}
 	file, err := os.CreateTemp(s.dir, spoolPrefix)
 	if err != nil {

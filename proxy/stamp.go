@@ -29,46 +29,44 @@ var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Ov
 // Connection would have it dropped on the way (RFC 9110 section 7.6.1).
 var endToEnd = []string{"Host", "Content-", "If-", "Destination", "Depth", "Overwrite", "Authorization", "Range", "X-Amz-"}
 
-// readStamp reads token, owner and client, and refuses every form of them that
+// readStamp reads token and owner into s, and refuses every form of them that
 // another reader could see differently. It looks at the headers as they came,
 // before hop-by-hop headers are removed.
-func (p *Proxy) readStamp(r *http.Request) (fence.Stamp, *Refusal) {
+func (p *Proxy) readStamp(r *http.Request, s *fence.Stamp) *Refusal {
 	for name := range r.Header {
 		if ref := checkName(name); ref != nil {
-			return fence.Stamp{}, ref
+			return ref
 		}
 	}
 	if ref := checkHops(r); ref != nil {
-		return fence.Stamp{}, ref
+		return ref
 	}
 	for _, name := range []string{headerTokenDestination, headerOwnerDestination} {
 		if _, ok := r.Header[name]; ok {
-			return fence.Stamp{}, malformed(name, "is only for methods with a destination (MOVE, COPY)")
+			return malformed(name, "is only for methods with a destination (MOVE, COPY)")
 		}
 	}
-	var s fence.Stamp
 	if lines, ok := r.Header[headerToken]; ok {
 		if len(lines) != 1 {
-			return s, malformed(headerToken, "was sent more than once; send exactly one")
+			return malformed(headerToken, "was sent more than once; send exactly one")
 		}
 		token, err := p.parseToken(lines[0])
 		if err != nil {
-			return s, malformed(headerToken, err.Error())
+			return malformed(headerToken, err.Error())
 		}
 		s.Token = token
 	}
 	if lines, ok := r.Header[headerOwner]; ok {
 		if len(lines) != 1 {
-			return s, malformed(headerOwner, "was sent more than once; send exactly one")
+			return malformed(headerOwner, "was sent more than once; send exactly one")
 		}
 		owner, err := fence.ParseOwner(lines[0])
 		if err != nil {
-			return s, malformed(headerOwner, err.Error())
+			return malformed(headerOwner, err.Error())
 		}
 		s.Owner = owner
 	}
-	s.Client = fence.CleanClient(r.Header.Get(headerClient))
-	return s, nil
+	return nil
 }
 
 // parseToken adds to the syntax error what is wrong in the common cases.
@@ -87,16 +85,9 @@ func (p *Proxy) parseToken(text string) (fence.Token, error) {
 
 // checkName refuses header names that stand for another one with some servers.
 func checkName(name string) *Refusal {
-	if len(name) < 6 || name[0] != 'X' {
-		return nil
-	}
-	hyphens := name
-	if strings.Contains(name, "_") {
-		// CGI and its kin read both as the same variable.
-		hyphens = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-		if strings.HasPrefix(hyphens, fencingPrefix) {
-			return malformed(hyphens, "was sent with an underscore in its name, "+name)
-		}
+	hyphens := hyphenated(name)
+	if hyphens != name && strings.HasPrefix(hyphens, fencingPrefix) {
+		return malformed(hyphens, "was sent with an underscore in its name, "+name)
 	}
 	for _, o := range overrides {
 		if hyphens == o {
@@ -107,12 +98,21 @@ func checkName(name string) *Refusal {
 	return nil
 }
 
+// hyphenated returns the header name that CGI and its kin read as the same
+// variable as name.
+func hyphenated(name string) string {
+	if !strings.Contains(name, "_") {
+		return name
+	}
+	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+}
+
 // checkHops refuses requests whose Connection or Trailer header names what
 // must reach its reader.
 func checkHops(r *http.Request) *Refusal {
 	for _, line := range r.Header["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
-			name := http.CanonicalHeaderKey(strings.TrimSpace(option))
+			name := http.CanonicalHeaderKey(hyphenated(strings.TrimSpace(option)))
 			if strings.HasPrefix(name, fencingPrefix) {
 				return malformed(name, "was named in Connection, which asks for it to be dropped")
 			}
@@ -124,6 +124,15 @@ func checkHops(r *http.Request) *Refusal {
 			}
 		}
 	}
+	// net/http moves what a Trailer header announces to r.Trailer, but only
+	// where a trailer can come; elsewhere it is as wrong.
+	for _, line := range r.Header["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if ref := checkTrailer(http.Header{strings.TrimSpace(name): nil}); ref != nil {
+				return ref
+			}
+		}
+	}
 	return checkTrailer(r.Trailer)
 }
 
@@ -131,7 +140,7 @@ func checkHops(r *http.Request) *Refusal {
 // the request was judged.
 func checkTrailer(trailer http.Header) *Refusal {
 	for name := range trailer {
-		if hyphens := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")); strings.HasPrefix(hyphens, fencingPrefix) {
+		if hyphens := http.CanonicalHeaderKey(hyphenated(name)); strings.HasPrefix(hyphens, fencingPrefix) {
 			return malformed(hyphens, "was sent as a trailer; send it as a header")
 		}
 	}

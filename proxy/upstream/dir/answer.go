@@ -83,7 +83,7 @@ const (
 	textNotRegular  = "this path is or goes through a symbolic link, mount point or special file, which the store does not touch"
 	// 414 rather than 409: it is the path itself that cannot be stored, whatever
 	// else the directory holds, and only another path helps.
-	textNameTooLong = "a name in this path is longer than the storage allows (255 bytes)"
+	textNameTooLong = "this path, or a name in it, is longer than the storage allows (4096 and 255 bytes)"
 )
 
 // refusals are the causes that a client or operator can do something about,

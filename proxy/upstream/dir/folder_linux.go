@@ -39,7 +39,7 @@ type confinementError struct{ err error }
 
 func (e *confinementError) Error() string {
 	return "the system call openat2, which keeps requests inside the directory, is not available (" + e.err.Error() +
-		"): it needs Linux 5.6 or later, and a container runtime whose seccomp profile allows it (Docker 20.10.6, containerd 1.5 or later); " +
+		"): it needs Linux 5.6 or later, and in a container a seccomp profile that allows it (Docker has since 20.10); " +
 		"otherwise serve the directory with a WebDAV server and name that as the upstream"
 }
 
@@ -106,7 +106,7 @@ func (f *folder) stat(base string) (info, error) {
 	if err != nil {
 		return info{}, &fs.PathError{Op: "stat", Path: base, Err: err}
 	}
-	i := info{size: st.Size, mtime: time.Unix(st.Mtim.Unix()), dev: st.Dev, ino: st.Ino}
+	i := info{size: st.Size, mtime: time.Unix(st.Mtim.Unix()), dev: uint64(st.Dev), ino: st.Ino}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 	case unix.S_IFDIR:
@@ -174,7 +174,7 @@ func (f *folder) free() (int64, error) {
 	if err := f.control(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return 0, os.NewSyscallError("fstatfs", err)
 	}
-	return int64(min(st.Bfree, 1<<40)) * st.Bsize, nil
+	return int64(min(st.Bfree, 1<<40)) * int64(st.Bsize), nil
 }
 
 func (f *folder) close() error { return f.file.Close() }

@@ -13,6 +13,9 @@ const area = ".fencegate"
 // matters; those that allow less answer ENAMETOOLONG.
 const maxName = 255
 
+// maxPath is the longest path in bytes; Linux takes no longer one in a call.
+const maxPath = 4096
+
 // name is a request path, taken apart. The root has no base.
 type name struct {
 	parent string // relative to the root: "." or "a/b"
@@ -56,6 +59,9 @@ func parsePath(path string) (name, error) {
 	}
 	if strings.IndexByte(path, 0) >= 0 {
 		return name{}, refuse(http.StatusBadRequest, "a name cannot contain a NUL character")
+	}
+	if len(path) > maxPath {
+		return name{}, refused(syscall.ENAMETOOLONG)
 	}
 	n := name{parent: "."}
 	rel, slash := strings.CutSuffix(path[1:], "/")

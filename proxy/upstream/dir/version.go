@@ -40,7 +40,8 @@ func (i info) describe(h http.Header) {
 // clock gives out modification times. They strictly rise, in steps that the
 // file system can store: a replaced file's inode number is soon used again, so
 // two versions of one size written within a tick of the kernel's clock could
-// otherwise have the same entity tag.
+// otherwise have the same entity tag. Where the steps are coarse, times run
+// ahead of the day's under load.
 type clock struct {
 	last atomic.Int64 // Unix nanoseconds
 	step int64        // what the file system rounds to, nanoseconds

@@ -1,0 +1,153 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"fencegate/fence"
+)
+
+// fakeStore is an Upstream that answers as its fields say and remembers what
+// it was sent.
+type fakeStore struct {
+	read  func(http.ResponseWriter, *http.Request) (fence.Outcome, error)
+	write func(*http.Request, string) (*http.Response, fence.Outcome, error)
+
+	mu   sync.Mutex
+	seen []sent
+}
+
+// sent is one request as the store saw it.
+type sent struct {
+	method, target string
+	path           string
+	header         http.Header
+	body           string
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{
+		read: func(w http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = io.WriteString(w, "content")
+			return fence.Definite, nil
+		},
+		write: func(*http.Request, string) (*http.Response, fence.Outcome, error) {
+			return storeSays(http.StatusCreated, "stored"), fence.Definite, nil
+		},
+	}
+}
+
+// storeSays makes a complete answer of the store, with headers as "Name: value".
+func storeSays(status int, body string, headers ...string) *http.Response {
+	res := &http.Response{StatusCode: status, Header: http.Header{}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(strings.NewReader(body))}
+	for _, line := range headers {
+		name, value, _ := strings.Cut(line, ": ")
+		res.Header.Add(name, value)
+	}
+	return res
+}
+
+func (s *fakeStore) note(r *http.Request, body string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, sent{r.Method, r.RequestURI, r.URL.Path, r.Header.Clone(), body})
+}
+
+func (s *fakeStore) requests() []sent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]sent(nil), s.seen...)
+}
+
+func (s *fakeStore) count() int { return len(s.requests()) }
+
+// Read implements Upstream.
+func (s *fakeStore) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
+	s.note(r, "")
+	return s.read(w, r)
+}
+
+// Write implements Upstream.
+func (s *fakeStore) Write(_ context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
+	text, err := io.ReadAll(body)
+	if err != nil || int64(len(text)) != size {
+		return nil, fence.NotSent, errors.New("the body does not have its size")
+	}
+	s.note(r, string(text))
+	return s.write(r, string(text))
+}
+
+// check fails the test when the store was sent what no store may be sent.
+func (s *fakeStore) check(t *testing.T) {
+	for _, r := range s.requests() {
+		for name := range r.header {
+			if hopByHop[name] || rerouting[name] || strings.HasPrefix(name, fencingPrefix) {
+				t.Errorf("the store was sent %s with the header %s", r.target, name)
+			}
+		}
+		if strings.Contains(strings.ToLower(r.path), ownPrefix.Key()) {
+			t.Errorf("the store was sent %s, which is fencegate's own", r.target)
+		}
+	}
+}
+
+// fakeStager is a fakeStore that takes in bodies by itself.
+type fakeStager struct {
+	*fakeStore
+	prepare func(*http.Request, io.Reader) error // nil: reads the body to its end
+
+	mu                         sync.Mutex
+	prepared, commits, aborted int
+}
+
+// staging makes the world's store one that stages.
+func staging(s **fakeStager) func(*plan) {
+	return func(p *plan) {
+		*s = &fakeStager{fakeStore: p.fake}
+		p.store = *s
+	}
+}
+
+// Prepare implements Stager.
+func (s *fakeStager) Prepare(_ context.Context, r *http.Request, body io.Reader) (
+	func(context.Context) (*http.Response, fence.Outcome, error), func(), error) {
+	var text strings.Builder
+	prepare := s.prepare
+	if prepare == nil {
+		prepare = func(_ *http.Request, body io.Reader) error { _, err := io.Copy(&text, body); return err }
+	}
+	if err := prepare(r, body); err != nil {
+		return nil, nil, err
+	}
+	s.tally(&s.prepared)
+	commit := func(context.Context) (*http.Response, fence.Outcome, error) {
+		s.tally(&s.commits)
+		s.note(r, text.String())
+		return s.write(r, text.String())
+	}
+	return commit, func() { s.tally(&s.aborted) }, nil
+}
+
+func (s *fakeStager) tally(n *int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*n++
+}
+
+// wants checks how often what was called.
+func (s *fakeStager) wants(t *testing.T, prepared, commits, aborted int) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.prepared != prepared || s.commits != commits || s.aborted != aborted {
+		t.Errorf("prepared %d, committed %d, aborted %d; want %d, %d, %d",
+			s.prepared, s.commits, s.aborted, prepared, commits, aborted)
+	}
+}
