@@ -299,26 +299,20 @@ func TestAHangingClaimEndsWithTheMaxWait(t *testing.T) {
 
 func TestTheLeaseIsRenewedDuringTheClaim(t *testing.T) {
 	s, f := startRedis(t), startFence(t)
-	const ttl = 300 * time.Millisecond
-	renewed := make(chan struct{})
+	const ttl = 600 * time.Millisecond
 	f.claim = func(w http.ResponseWriter, r *http.Request) {
-		<-renewed
+		held := s.get(keyR)
+		end := time.Now().Add(2 * ttl)
+		eventually(t, 10*ttl, "two TTLs have passed", func() bool {
+			if got := s.get(keyR); got != held {
+				t.Errorf("the key was %q and is %q", held, got)
+				return true
+			}
+			return time.Now().After(end)
+		})
 		f.judgeClaim(w, r)
 	}
-	c := s.client(WithFence(f.URL))
-	go func() {
-		defer close(renewed)
-		owner := ""
-		for end := time.Now().Add(3 * ttl); time.Now().Before(end); {
-			if got := s.get(keyR); got != "" && owner == "" {
-				owner = got
-			} else if owner != "" && got != owner {
-				t.Errorf("the key became %q", got)
-				return
-			}
-		}
-	}()
-	l := mustLock(t, c, "/r", WithTTL(ttl))
+	l := mustLock(t, s.client(WithFence(f.URL)), "/r", WithTTL(ttl))
 	if err := l.Err(); err != nil {
 		t.Error(err)
 	}
@@ -342,25 +336,70 @@ func TestALockStolenDuringTheClaimIsNotReturned(t *testing.T) {
 	}
 }
 
-// Redis freezes between the refusal and the re-mint: nothing may be left of
-// either owner.
+// The claim is confirmed to a process that has slept past its lease.
+func TestALeaseThatRanOutDuringTheClaimIsNotReturned(t *testing.T) {
+	s, f := startRedis(t), startFence(t)
+	c, clock := s.client(WithFence(f.URL)), &fakeClock{}
+	c.clock = clock
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		clock.advance(0, 0, time.Minute)
+		f.judgeClaim(w, r)
+	}
+	if _, err := c.TryLock(t.Context(), "/r"); !errors.Is(err, ErrLost) {
+		t.Errorf("got %v", err)
+	}
+	s.mustBeFree(c)
+}
+
+// Redis freezes while the re-mint is on its way: when it wakes up and carries
+// it out, nobody is there, and nothing may be left of either owner.
 func TestARemintWithoutAnswerLeavesNothing(t *testing.T) {
 	s, f := startRedis(t), startFence(t)
-	var once atomic.Bool
+	ahead := fence.Token(time.Now().Add(time.Hour).UnixMicro())
 	f.claim = func(w http.ResponseWriter, r *http.Request) {
-		if once.CompareAndSwap(false, true) {
-			s.freeze()
-		}
-		refuseWith(w, http.StatusPreconditionFailed, reasonStale, fence.Token(time.Now().Add(time.Hour).UnixMicro()), "")
+		s.freeze()
+		refuseWith(w, http.StatusPreconditionFailed, reasonStale, ahead, "")
 	}
 	c := s.client(WithFence(f.URL))
-	_, err := c.TryLock(t.Context(), "/r", WithTTL(600*time.Millisecond))
-	var lost *LostError
-	if !errors.As(err, &lost) {
+	if err := remintScript.Load(t.Context(), s.rdb).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s.onWrite(func(b []byte) {
+		if strings.Contains(string(b), remintScript.Hash()) {
+			cancel()
+		}
+	})
+	_, err := c.TryLock(ctx, "/r", WithTTL(time.Minute))
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	s.thaw()
 	s.mustBeFree(c)
+	if got := s.get("{fencegate}:token"); got != (ahead + 1).String() {
+		t.Errorf("the counter is %s: the re-mint did not run, this test showed nothing", got)
+	}
+}
+
+// A redirected claim would show the owner to whoever is there.
+func TestAClaimFollowsNoRedirect(t *testing.T) {
+	s, f, other := startRedis(t), startFence(t), startFence(t)
+	f.claim = func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+claimsPath, http.StatusTemporaryRedirect)
+	}
+	for name, opts := range map[string][]Option{
+		"own HTTP client": nil, "the caller's": {WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}})},
+	} {
+		c := s.client(append(opts, WithFence(f.URL))...)
+		if _, err := c.TryLock(t.Context(), "/r"); !errors.Is(err, ErrFenceUnreachable) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		s.mustBeFree(c)
+	}
+	if n := len(other.claimed()); n != 0 {
+		t.Errorf("%d claims arrived elsewhere", n)
+	}
 }
 
 func TestRetryAfterIsRead(t *testing.T) {

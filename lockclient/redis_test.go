@@ -3,9 +3,11 @@ package lockclient
 import (
 	"bufio"
 	"context"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +24,32 @@ type server struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	rdb *redis.Client
+
+	mu    sync.Mutex
+	wrote func([]byte) // see onWrite
+}
+
+// onWrite calls f with whatever is sent to Redis from now on, after it is sent.
+func (s *server) onWrite(f func([]byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote = f
+}
+
+type watchedConn struct {
+	net.Conn
+	s *server
+}
+
+func (c *watchedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.s.mu.Lock()
+	wrote := c.s.wrote
+	c.s.mu.Unlock()
+	if wrote != nil {
+		wrote(b)
+	}
+	return n, err
 }
 
 func startRedis(t *testing.T) *server {
@@ -29,7 +57,12 @@ func startRedis(t *testing.T) *server {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "s")
 	cmd := redisCommand(t, "--port", "0", "--unixsocket", socket, "--dir", dir)
-	s := &server{t: t, cmd: cmd, rdb: redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 20})}
+	s := &server{t: t, cmd: cmd}
+	s.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: socket, PoolSize: 20,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+			return &watchedConn{conn, s}, err
+		}})
 	t.Cleanup(func() {
 		s.thaw()
 		s.checkExpiries()
