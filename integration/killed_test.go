@@ -31,15 +31,26 @@ func TestKilledUnderWriters(t *testing.T) {
 	objects := []*written{{path: "/one"}, {path: "/a/b/two"}, {path: "/a/three"}}
 	var token atomic.Uint64
 	for range harness.Scale(200) {
-		answers := make(chan struct{}, 1<<16)
+		answers := make(chan string, 1<<16)
+		var killed atomic.Bool
 		var writers sync.WaitGroup
 		for _, o := range slices.Repeat(objects, 2) {
-			writers.Go(func() { o.writeUntilKilled(s.URL(), &token, answers) })
+			writers.Go(func() {
+				if err := o.writeUntilGone(s.URL(), &token, answers); !killed.Load() {
+					t.Errorf("a write to %s got no answer although fencegate was running: %v", o.path, err)
+				}
+			})
 		}
 		want := 1 + random.IntN(60)
-		harness.Eventually(t, "answers to writes", func() (any, bool) {
-			return fmt.Sprint(len(answers), " of ", want), len(answers) >= want
-		})
+		last := ""
+		for patience := time.After(harness.Patience); want > 0; want-- {
+			select {
+			case last = <-answers:
+			case <-patience:
+				t.Fatalf("%d successful writes less than wanted; the last answer was %s", want, last)
+			}
+		}
+		killed.Store(true)
 		s.Kill()
 		writers.Wait()
 		s.Restart()
@@ -57,20 +68,20 @@ type written struct {
 	answered atomic.Uint64
 }
 
-// writeUntilKilled writes with ever higher tokens until there is no server.
-func (w *written) writeUntilKilled(url string, tokens *atomic.Uint64, answers chan<- struct{}) {
+// writeUntilGone writes with ever higher tokens until there is no answer.
+func (w *written) writeUntilGone(url string, tokens *atomic.Uint64, answers chan<- string) error {
 	client := &http.Client{Transport: &http.Transport{}, Timeout: harness.Patience}
 	defer client.CloseIdleConnections()
 	for {
 		token := tokens.Add(1)
 		a, err := send(client, http.MethodPut, url+w.path, stampOf(fence.Token(token), fmt.Sprint(token)), bytes.NewReader(contentOf(token)))
 		if err != nil {
-			return
+			return err
 		}
 		if a.status/100 == 2 {
 			for old := w.answered.Load(); token > old && !w.answered.CompareAndSwap(old, token); old = w.answered.Load() {
 			}
-			answers <- struct{}{}
+			answers <- a.String()
 		}
 	}
 }

@@ -16,7 +16,7 @@ const (
 	exitUnavailable = 69 // another server does not answer
 	exitBug         = 70
 	exitNetworkFS   = 71 // the ledger is on a network file system
-	exitCreate      = 73 // the ledger cannot be created, or exists already
+	exitCreate      = 73 // ledger or storage cannot be created or written, or the ledger exists already
 	exitHeld        = 75 // the ledger or an address is in use by another process
 	exitConfig      = 78 // configuration
 )
@@ -56,6 +56,11 @@ func exitCode(err error) int {
 		if errors.Is(err, known.err) {
 			return known.code
 		}
+	}
+	// What the operating system refused: permission, a read-only disk.
+	var open *fence.OpenError
+	if errors.As(err, &open) {
+		return exitCreate
 	}
 	return exitBug
 }

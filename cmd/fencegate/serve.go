@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -31,6 +32,9 @@ func (c *serveCmd) Run(std streams) error {
 	signals, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	s, err := startService(signals, &c.Config, c.Init, log, reg)
+	if err != nil && signals.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // told to end while it waited for the ledger
+	}
 	if err != nil {
 		return err
 	}

@@ -97,9 +97,9 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		Log:      log,
 		Metrics:  metrics,
 	})
-	if err != nil {
+	if err != nil { // the spool directory
 		_ = s.gate.Stop(ctx)
-		return nil, err
+		return nil, &exitError{exitCreate, err}
 	}
 	var gatherer prometheus.Gatherer = prometheus.DefaultGatherer
 	if g, ok := reg.(prometheus.Gatherer); ok {
@@ -125,12 +125,12 @@ func openLedger(ctx context.Context, c *serveConfig, init bool) (fence.Ledger, e
 		opts.Wait = -1 // not at all
 	}
 	if init {
-		if _, err := os.Lstat(filepath.Join(c.State, "ledger.db")); guard != "" && errors.Is(err, os.ErrNotExist) {
-			return nil, &fence.OpenError{
-				Path: c.root(), Err: fence.ErrLedgerForeign,
-				Detail: "it is guarded by ledger " + guard + ", and --init would make a new, empty one",
-				Remedy: "restore that ledger to " + c.State + ", or remove " + filepath.Join(c.root(), ".fencegate", "ledger-id") +
-					" if its marks are to be forgotten, which lets old lock holders write again",
+		if _, err := os.Lstat(filepath.Join(c.State, "ledger.db")); errors.Is(err, os.ErrNotExist) {
+			if guard != "" {
+				return nil, wouldForget(c, guard)
+			}
+			if err := tryRest(c); err != nil {
+				return nil, err
 			}
 		}
 		if _, err := store.Create(ctx, url, opts); err != nil {
@@ -140,6 +140,35 @@ func openLedger(ctx context.Context, c *serveConfig, init bool) (fence.Ledger, e
 	return store.Open(ctx, url, opts)
 }
 
+func wouldForget(c *serveConfig, guard string) error {
+	return &fence.OpenError{
+		Path: c.root(), Err: fence.ErrLedgerForeign,
+		Detail: "it is guarded by ledger " + guard + ", and --init would make a new, empty one",
+		Remedy: "restore that ledger to " + c.State + ", or remove " + filepath.Join(c.root(), ".fencegate", "ledger-id") +
+			" if its marks are to be forgotten, which lets old lock holders write again",
+	}
+}
+
+// tryRest finds out whether the rest of the start can succeed, before a ledger
+// is made: one that a failed start leaves behind would have to be explained by
+// "drop --init".
+func tryRest(c *serveConfig) error {
+	var s service
+	if err := s.listen(c); err != nil {
+		return err
+	}
+	s.dataL.Close()
+	s.adminL.Close()
+	d, err := dir.Open(c.root(), dir.Options{})
+	if err == nil {
+		err = d.Close()
+	}
+	if err != nil {
+		return upstreamError(c.root(), err)
+	}
+	return nil
+}
+
 // upstreamError gives an error of opening the storage its exit code, unless it
 // is about the ledger that guards it.
 func upstreamError(root string, err error) error {
@@ -147,7 +176,11 @@ func upstreamError(root string, err error) error {
 	if errors.As(err, &open) {
 		return err
 	}
-	return &exitError{exitConfig, fmt.Errorf("--upstream dir:%s: %w", root, err)}
+	err = fmt.Errorf("--upstream dir:%s: %w", root, err)
+	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return &exitError{exitCreate, fmt.Errorf("%w; this user must be able to write there", err)}
+	}
+	return &exitError{exitConfig, err}
 }
 
 // settleFor returns the settle time: none for a local directory, whose writes
@@ -183,7 +216,7 @@ func listenError(flag string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		code = exitHeld
 	}
-	return &exitError{code, fmt.Errorf("%s: %w", flag, err)}
+	return &exitError{code, fmt.Errorf("%s: %w; choose another address, or stop what uses this one", flag, err)}
 }
 
 func (s *service) serve(server *http.Server, l net.Listener) {

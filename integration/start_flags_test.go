@@ -1,0 +1,75 @@
+package integration
+
+import (
+	"net"
+	"testing"
+)
+
+// What is wrong with the command line is found before anything is touched, and
+// all of it is told at once.
+func TestStartWithWrongFlags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want [][]string
+	}{
+		{"unknown", []string{"--nonsense"}, 64, [][]string{{"unknown flag --nonsense", "fencegate --help"}}},
+		{"not asked for", []string{"there"}, 64, [][]string{{"unexpected argument there", "fencegate --help"}}},
+		{"no duration", []string{"--settle", "soon"}, 64, [][]string{{"--settle", "expected duration", `"soon"`}}},
+		{"no number", []string{"--max-token", "many"}, 64, [][]string{{"--max-token", "expected", `"many"`}}},
+		{"no policy", []string{"--policy", "lax"}, 64, [][]string{{"--policy", `"lax"`, "open, observe, adopt or require"}}},
+		{"reachable by all", []string{"--listen", ":0"}, 78, [][]string{{"--listen :0", "nothing authenticates", "--auth none"}}},
+		{"admin reachable by all", []string{"--admin", "0.0.0.0:0"}, 78, [][]string{{"--admin 0.0.0.0:0", "nothing authenticates", "--auth none"}}},
+		{"many", []string{
+			"--upstream", "http://localhost:1", "--protocol", "s4", "--listen", "8080", "--admin", "192.0.2.1:1", "--auth", "all",
+			"--settle=-1s", "--max-wait=-1s", "--drain=-1s", "--wait=-1s", "--max-token", "0", "--max-body=-1", "--spool-quota", "0", "--state=",
+		}, 78, [][]string{
+			{`--upstream "http://localhost:1"`, "expected dir:PATH"},
+			{`--protocol "s4"`, "expected plain"},
+			{"--state", "expected a directory"},
+			{`--auth "all"`, "expected none"},
+			{`--listen "8080"`, "expected HOST:PORT"},
+			{"--admin 192.0.2.1:1", "--auth none"},
+			{"--settle -1s", "expected a duration of 0 or more"},
+			{"--max-wait -1s", "expected"},
+			{"--drain -1s", "expected"},
+			{"--wait -1s", "expected"},
+			{"--max-token 0", "expected 1 to"},
+			{"--max-body -1", "expected bytes"},
+			{"--spool-quota 0", "expected"},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t)
+			p.args = append(c.args, "--init")
+			p.fails(c.code, c.want...)
+			if content := contentIfAny(t, p.ledger()); content != nil {
+				t.Error("it has made a ledger")
+			}
+		})
+	}
+}
+
+// An address that another process has: nothing is left behind, so that the next
+// start is like the first.
+func TestStartAtAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	used := stoppedServer(t)
+	for _, flag := range []string{"--listen", "--admin"} {
+		want := []string{flag, l.Addr().String(), "address already in use", "choose another"}
+		p := usedPlace(t, used)
+		p.args = []string{flag, l.Addr().String()}
+		p.fails(75, want)
+		p = newPlace(t)
+		p.args = []string{flag, l.Addr().String(), "--init"}
+		p.fails(75, want)
+	}
+}
