@@ -168,7 +168,7 @@ func TestClaimFailsClosed(t *testing.T) {
 		claim http.HandlerFunc
 		want  func(error) bool
 	}{
-		"wrong resource":  {func(w http.ResponseWriter, r *http.Request) { confirmAs(w, r, "/other", "object") }, unreachable},
+		"wrong resource":  {func(w http.ResponseWriter, r *http.Request) { confirmAs(w, r, "/other", "tree") }, unreachable},
 		"tree not taken":  {func(w http.ResponseWriter, r *http.Request) { confirmAs(w, r, "/r", "object") }, unreachable},
 		"no resource":     {answer200(`{"resources":[],"token":"1"}`), unreachable},
 		"wrong token":     {answer200(`{"resources":[{"resource":"/r","covers":"tree"}],"token":"1"}`), unreachable},
