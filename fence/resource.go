@@ -71,7 +71,9 @@ func Canonical(escapedPath string, opts NameOptions) (Resource, error) {
 		key = norm.NFC.String(cases.Fold().String(key))
 	}
 	if len(key) > 1 && key[len(key)-1] == '/' {
-		key = key[:len(key)-1]
+		if key = key[:len(key)-1]; key == "/" {
+			return Resource{}, ambiguous("empty segment (//)")
+		}
 	}
 	if err := checkKey(key, opts); err != nil {
 		return Resource{}, err

@@ -48,6 +48,7 @@ func (a *answer) is(to string, w want) {
 	}
 	if a.StatusCode != w.status {
 		fail("the status", strconv.Itoa(a.StatusCode), strconv.Itoa(w.status))
+		return // the rest would differ too
 	}
 	equal(headerReason, a.Header.Get(headerReason), string(w.reason))
 	equal(headerHighest, a.Header.Get(headerHighest), w.highest)

@@ -66,6 +66,14 @@ func (c *client) raw(text string) {
 	}
 }
 
+// endSending closes the client's end of the connection.
+func (c *client) endSending() {
+	c.t.Helper()
+	if err := c.Conn.(*net.TCPConn).CloseWrite(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // answer reads the next answer, without what follows it.
 func (c *client) answer(method string) *answer {
 	c.t.Helper()

@@ -121,10 +121,25 @@ func (x *exchange) head(status int) {
 	if x.observed != "" {
 		x.w.Header().Set(headerObserved, string(x.observed))
 	}
-	if x.bodyUnread() && (x.rc.EnableFullDuplex() != nil || !x.keeps()) {
-		x.w.Header().Set("Connection", "close")
+	if x.bodyUnread() {
+		x.headFirst()
 	}
 	x.w.WriteHeader(status)
+}
+
+// headFirst makes net/http send the answer before it has read the body, and
+// announces whether the connection ends after it.
+func (x *exchange) headFirst() {
+	h := x.w.Header()
+	_, sized := h["Content-Length"]
+	if !sized {
+		// Its last chunk would come only after rest: let the end of the
+		// connection be its end.
+		h.Set("Transfer-Encoding", "identity")
+	}
+	if x.rc.EnableFullDuplex() != nil || !sized || !x.keeps() {
+		h.Set("Connection", "close")
+	}
 }
 
 // rest comes after an answer. It reads what is left of the request's body if
@@ -134,7 +149,10 @@ func (x *exchange) rest() {
 	if !x.bodyUnread() {
 		return
 	}
-	if x.keeps() && x.rc.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
+	if x.rc.Flush() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if x.w.Header().Get("Connection") != "close" && x.rc.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		if _, err := io.CopyN(io.Discard, x.r.Body, keepUnread+1); err == io.EOF {
 			_ = x.rc.SetReadDeadline(time.Time{})
 			return
