@@ -112,10 +112,14 @@ func TestVerifyFreelist(t *testing.T) {
 		t.Fatalf("the sample has %d free pages", n)
 	}
 	for name, f := range map[string]func(){
-		"one less":      func() { binary.NativeEndian.PutUint16(page[10:], n-1) },
-		"one more":      func() { binary.NativeEndian.PutUint16(page[10:], n+1) },
-		"too many":      func() { binary.NativeEndian.PutUint16(page[10:], 0xFFFE) },
-		"far too many":  func() { binary.NativeEndian.PutUint16(page[10:], 0xFFFF) },
+		"one less":     func() { binary.NativeEndian.PutUint16(page[10:], n-1) },
+		"one more":     func() { binary.NativeEndian.PutUint16(page[10:], n+1) },
+		"too many":     func() { binary.NativeEndian.PutUint16(page[10:], 0xFFFE) },
+		"far too many": func() { binary.NativeEndian.PutUint16(page[10:], 0xFFFF) },
+		"and a used page": func() {
+			binary.NativeEndian.PutUint16(page[10:], n+1)
+			binary.NativeEndian.PutUint64(page[16+8*n:], meta.root)
+		},
 		"a used page":   func() { binary.NativeEndian.PutUint64(page[16:], meta.root) },
 		"a meta page":   func() { binary.NativeEndian.PutUint64(page[16:], 1) },
 		"itself":        func() { binary.NativeEndian.PutUint64(page[16:], meta.freelist) },
