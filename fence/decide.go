@@ -132,7 +132,7 @@ func judgeSiblings(touches []Touch) Verdict {
 		t := &touches[i]
 		for j := range touches {
 			o := &touches[j]
-			if i == j || o.Token == NoToken || t.Token == NoToken || o.Passive || !o.Policy.Enforced() {
+			if i == j || o.Token == NoToken || o.Passive || !o.Policy.Enforced() {
 				continue
 			}
 			row := Row{Key: o.key(), Token: o.Token, Owner: o.Owner, Client: o.Client}

@@ -56,8 +56,8 @@ type Options struct {
 	// MaxPermits limits requests in flight and in doubt; more are refused as
 	// Busy. Default 65,536.
 	MaxPermits int
-	// CacheSize limits the paths kept in memory beside those in use. Default
-	// 32,768.
+	// CacheSize limits the paths kept in memory; those in use may exceed it.
+	// Default 32,768.
 	CacheSize int
 	// OnCommit, if set, is told of every call of the ledger's Commit. It must
 	// not call the gate.

@@ -47,9 +47,13 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 	if len(cells) == 0 && !trees {
 		return nil
 	}
+	keys := make([]Key, len(cells))
+	for i, c := range cells {
+		keys[i] = c.durable.Key
+	}
 	g.reading.Add(1)
 	g.mu.Unlock()
-	rows, sums, err := g.readRows(ctx, p, cells)
+	rows, sums, err := g.readRows(ctx, p, keys)
 	g.mu.Lock()
 	g.reading.Done()
 	if err != nil {
@@ -57,7 +61,7 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 	}
 	for i, c := range cells {
 		if !c.loaded { // else another request has read it
-			rows[i].Key = c.durable.Key
+			rows[i].Key = keys[i]
 			c.durable, c.loaded = rows[i], true
 		}
 	}
@@ -70,13 +74,9 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 }
 
 // readRows is the part of lookUp that runs without the lock.
-func (g *Gate) readRows(ctx context.Context, p *Permit, cells []*cell) (rows []Row, sums []below, err error) {
-	if len(cells) > 0 {
-		keys := make([]Key, len(cells))
-		for i, c := range cells {
-			keys[i] = c.durable.Key // never changes
-		}
-		rows = make([]Row, len(cells))
+func (g *Gate) readRows(ctx context.Context, p *Permit, keys []Key) (rows []Row, sums []below, err error) {
+	if len(keys) > 0 {
+		rows = make([]Row, len(keys))
 		if err := g.ledger.Read(keys, rows); err != nil {
 			return nil, nil, err
 		}

@@ -2,8 +2,8 @@ package fence
 
 import "strings"
 
-// nodes holds the paths in memory: those that requests in flight need, and up
-// to limit idle ones as a cache of ledger rows. Idle nodes hold only rows that
+// nodes holds the paths in memory: those that requests in flight need, and as a
+// cache of ledger rows idle ones, up to limit in all. Idle nodes hold only rows that
 // are durable, so that dropping one forgets nothing.
 type nodes struct {
 	all      map[string]*node
@@ -55,7 +55,7 @@ func (s *nodes) release(n *node) {
 	n.nextIdle, n.prevIdle = s.idle.nextIdle, &s.idle
 	n.nextIdle.prevIdle, s.idle.nextIdle = n, n
 	s.idleSize++
-	for s.idleSize > s.limit {
+	for len(s.all) > s.limit && s.idleSize > 0 {
 		s.forget(s.idle.prevIdle)
 	}
 }
