@@ -29,7 +29,7 @@ func stampOf(token fence.Token, name string) fence.Stamp {
 	return fence.Stamp{Token: token, Owner: fence.Owner("owner-of-" + name), Client: "test/" + name}
 }
 
-// send makes one request, with the headers of stamp unless its token is 0.
+// send makes one request, with the headers that stamp has something for.
 func send(client *http.Client, method, url string, stamp fence.Stamp, body io.Reader) (answer, error) {
 	r, err := http.NewRequest(method, url, body)
 	if err != nil {
@@ -37,7 +37,9 @@ func send(client *http.Client, method, url string, stamp fence.Stamp, body io.Re
 	}
 	if stamp.Token != fence.NoToken {
 		r.Header.Set("X-Fencing-Token", stamp.Token.String())
-		r.Header.Set("X-Fencing-Owner", string(stamp.Owner))
+		if stamp.Owner != fence.NoOwner {
+			r.Header.Set("X-Fencing-Owner", string(stamp.Owner))
+		}
 		r.Header.Set("X-Fencing-Client", stamp.Client)
 	}
 	res, err := client.Do(r)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,8 +32,15 @@ const (
 // errNotAsTold means that the demonstration went otherwise than it says.
 var errNotAsTold = &exitError{exitFailed, errors.New("the demonstration did not go as told; see the step marked ✗")}
 
-// Run tells the story twice, without the fence and with it.
+// errInterrupted means that a signal ended the demonstration.
+var errInterrupted = &exitError{exitFailed, errors.New("the demonstration was interrupted")}
+
+// Run tells the story twice, without the fence and with it. A signal ends it
+// with everything cleared away.
 func (c *demoCmd) Run(std streams) error {
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer cancel()
+	redis.SetLogger(quiet{})
 	fmt.Fprint(std.out, "A lock holder is paused past its lease, and wakes up when another has already written.\n"+
 		"Both holders are real processes, the pause is a real SIGSTOP, the storage a real directory.\n")
 	addr, end, err := demoRedis(c.Redis)
@@ -49,11 +57,14 @@ func (c *demoCmd) Run(std streams) error {
 		{"2. With the fence (--policy require)", fence.Require, (*demo).fenced},
 	} {
 		fmt.Fprintf(std.out, "\n%s\n\n", act.title)
-		d, err := newDemo(std, addr, act.policy)
+		d, err := newDemo(ctx, std, addr, act.policy)
 		if err != nil {
 			return err
 		}
 		err = errors.Join(act.play(d), d.close())
+		if ctx.Err() != nil {
+			return errInterrupted
+		}
 		if err != nil {
 			return err
 		}
@@ -68,6 +79,8 @@ func (c *demoCmd) Run(std streams) error {
 
 // demo is one act: a fencegate of its own over an empty directory.
 type demo struct {
+	ctx    context.Context // ends on a signal
+	kept   func() bool     // undoes that the writers die with ctx
 	std    streams
 	dir    string
 	redis  string
@@ -77,8 +90,8 @@ type demo struct {
 	failed bool
 }
 
-func newDemo(std streams, redisAddr string, policy fence.Policy) (_ *demo, err error) {
-	d := &demo{std: std, redis: redisAddr, reg: prometheus.NewRegistry()}
+func newDemo(ctx context.Context, std streams, redisAddr string, policy fence.Policy) (_ *demo, err error) {
+	d := &demo{ctx: ctx, kept: func() bool { return true }, std: std, redis: redisAddr, reg: prometheus.NewRegistry()}
 	if d.dir, err = os.MkdirTemp("", "fencegate-demo-"); err != nil {
 		return nil, err
 	}
@@ -98,12 +111,17 @@ func newDemo(std streams, redisAddr string, policy fence.Policy) (_ *demo, err e
 			return nil, errors.Join(err, d.close())
 		}
 	}
+	d.kept = context.AfterFunc(ctx, func() { // whoever waits for their answers goes on
+		_ = d.a.signal(syscall.SIGKILL)
+		_ = d.b.signal(syscall.SIGKILL)
+	})
 	return d, nil
 }
 
 func (d *demo) url() string { return "http://" + d.svc.dataAddr() }
 
 func (d *demo) close() error {
+	d.kept()
 	for _, w := range []*demoWriter{d.a, d.b} {
 		if w != nil {
 			w.end()
@@ -211,7 +229,7 @@ func (d *demo) pausePastLease() error {
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: d.redis})
 	defer rdb.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*demoTTL)
+	ctx, cancel := context.WithTimeout(d.ctx, 20*demoTTL)
 	defer cancel()
 	start := time.Now()
 	for tick := time.NewTicker(20 * time.Millisecond); ; {

@@ -24,7 +24,7 @@ import (
 // this process when addr is empty.
 func demoRedis(addr string) (string, func(), error) {
 	if addr != "" {
-		rdb := redis.NewClient(&redis.Options{Addr: addr})
+		rdb := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1}) // a wrong address shall not take long
 		defer rdb.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
@@ -87,11 +87,8 @@ func startDemoWriter(name, redisAddr, fenceURL string, stderr io.Writer) (*demoW
 
 // ask sends a line and returns the answer.
 func (w *demoWriter) ask(line string) (string, error) {
-	if _, err := fmt.Fprintln(w.in, line); err != nil {
-		return "", fmt.Errorf("%s: %w", w.name, err)
-	}
-	if !w.out.Scan() {
-		return "", fmt.Errorf("%s ended after %q; its error is above", w.name, line)
+	if _, err := fmt.Fprintln(w.in, line); err != nil || !w.out.Scan() {
+		return "", &exitError{exitFailed, fmt.Errorf("%s ended at %q; its error is above", w.name, line)}
 	}
 	if strings.HasPrefix(w.out.Text(), "412") {
 		w.refused++
@@ -112,5 +109,10 @@ func (w *demoWriter) end() {
 	defer cut.Stop()
 	_ = w.cmd.Wait()
 }
+
+// quiet keeps go-redis from printing what is in its errors anyway.
+type quiet struct{}
+
+func (quiet) Printf(context.Context, string, ...any) {}
 
 func sortedKeys(m map[string]float64) []string { return slices.Sorted(maps.Keys(m)) }

@@ -31,6 +31,7 @@ type demoWriterCmd struct {
 }
 
 func (c *demoWriterCmd) Run(std streams) error {
+	redis.SetLogger(quiet{})
 	rdb := redis.NewClient(&redis.Options{Addr: c.Redis})
 	defer rdb.Close()
 	locks, err := lockclient.New(rdb, lockclient.WithFence(c.Fence), lockclient.WithTTL(c.TTL), lockclient.WithClient(c.Client))
