@@ -3,7 +3,6 @@ package proxy
 import (
 	"fmt"
 	"io"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -70,8 +69,7 @@ type storeWriter struct {
 }
 
 func (w *storeWriter) WriteHeader(status int) {
-	h := w.Header()
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return !forClient(name) })
+	trimAnswer(w.Header())
 	if status < 200 {
 		w.ResponseWriter.WriteHeader(status)
 		return

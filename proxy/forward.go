@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,10 +19,25 @@ var hopByHop = map[string]bool{
 // rerouting headers make some servers act on another path than the one judged.
 var rerouting = map[string]bool{"X-Original-Url": true, "X-Rewrite-Url": true}
 
-// forClient reports whether a header of the store's answer is for the client:
-// neither for the connection to the store, nor one that only we send.
-func forClient(name string) bool {
-	return !hopByHop[name] && !strings.HasPrefix(name, fencingPrefix)
+// forConnection tells of the headers of one message which concern only the
+// connection that it came on.
+func forConnection(h http.Header) func(name string) bool {
+	named := map[string]bool{}
+	for _, line := range h["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
+		}
+	}
+	return func(name string) bool { return hopByHop[name] || named[name] }
+}
+
+// trimAnswer removes from the header of a store's answer what is not for the
+// client: what is for the connection to the store, or what only we send.
+func trimAnswer(h http.Header) {
+	hop := forConnection(h)
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return hop(name) || strings.HasPrefix(name, fencingPrefix)
+	})
 }
 
 // outgoing returns the request as the store shall see it: path and query byte
@@ -29,14 +45,9 @@ func forClient(name string) bool {
 func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = make(http.Header, len(r.Header))
-	named := map[string]bool{}
-	for _, line := range r.Header["Connection"] {
-		for option := range strings.SplitSeq(line, ",") {
-			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
-		}
-	}
+	hop := forConnection(r.Header)
 	for name, lines := range r.Header {
-		if hopByHop[name] || rerouting[hyphenated(name)] || named[name] || strings.HasPrefix(name, fencingPrefix) {
+		if hop(name) || rerouting[hyphenated(name)] || strings.HasPrefix(name, fencingPrefix) {
 			continue
 		}
 		if name == "Prefer" {

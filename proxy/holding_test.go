@@ -55,3 +55,10 @@ func (w *world) occupy(target string) func() {
 		c.gets(request, stored)
 	}
 }
+
+// answers makes the store answer all writes so.
+func (w *world) answers(status int, body string) {
+	w.store.write = func(*http.Request, string) (*http.Response, fence.Outcome, error) {
+		return storeSays(status, body), fence.Definite, nil
+	}
+}

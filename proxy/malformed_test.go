@@ -28,7 +28,7 @@ func TestMalformedTokens(t *testing.T) {
 		"X-Fencing-Token: 9223372036854775808",
 		"X-Fencing-Token: 18446744073709551617", // 1 modulo 2^64
 		"X-Fencing-Token: 99999999999999999999999999999999999999999999999999",
-		"X-Fencing-Token: ٥", // Arabic-Indic
+		"X-Fencing-Token: ٥",      // Arabic-Indic
 		"X-Fencing-Token: \uff15", // full width
 		"X-Fencing-Token: 5\xa0",
 		"X_Fencing_Token: 5",

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -75,11 +76,9 @@ func (x *exchange) json(status int, contentType string, v any) {
 func (x *exchange) pass(res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
-	for name, lines := range res.Header {
-		if forClient(name) && name != "Content-Length" { // of which res has its own idea
-			h[name] = lines
-		}
-	}
+	maps.Copy(h, res.Header)
+	trimAnswer(h)
+	h.Del("Content-Length") // res.ContentLength counts
 	x.send(res.StatusCode, res.ContentLength, res.Body)
 }
 
