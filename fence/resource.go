@@ -68,7 +68,7 @@ func Canonical(escapedPath string, opts NameOptions) (Resource, error) {
 		key = norm.NFC.String(decoded)
 	}
 	if opts.FoldCase {
-		key = norm.NFC.String(cases.Fold().String(key))
+		key = foldCase(key)
 	}
 	if len(key) > 1 && key[len(key)-1] == '/' {
 		if key = key[:len(key)-1]; key == "/" {
@@ -153,6 +153,28 @@ func checkKey(key string, opts NameOptions) error {
 		}
 	}
 	return nil
+}
+
+// foldCase maps names that differ only in case to one. Full case folding alone
+// is not enough: it swaps the Cherokee letters, whose capitals came first, rather
+// than folding them, and it keeps apart what some stores' upper-case tables join
+// (a dotless i). To join too much is safe: two objects then share a fence.
+func foldCase(s string) string {
+	return norm.NFC.String(strings.Map(smallest, norm.NFC.String(cases.Fold().String(s))))
+}
+
+// smallest returns the first character, in Unicode order but ASCII in lower
+// case, of those that differ from r only in case.
+func smallest(r rune) rune {
+	r = unicode.ToLower(unicode.ToUpper(r))
+	least := r
+	for c := unicode.SimpleFold(r); c != r; c = unicode.SimpleFold(c) {
+		least = min(least, c)
+	}
+	if least >= 'A' && least <= 'Z' {
+		least += 'a' - 'A'
+	}
+	return least
 }
 
 // shortName reports whether a segment looks like an 8.3 alias such as
