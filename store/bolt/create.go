@@ -47,7 +47,7 @@ func Create(ctx context.Context, dir string, opts Options) (fence.Meta, error) {
 	if err != nil {
 		return fence.Meta{}, createError(path, err)
 	}
-	defer lock.Close()
+	defer releaseLock(lock)
 	if err := checkAbsent(dir); err != nil {
 		return fence.Meta{}, err
 	}

@@ -217,9 +217,9 @@ func (l *Ledger) Close(clean bool) error {
 func (l *Ledger) release() error {
 	var err error
 	if l.stuck.Load() {
-		err = l.file.Close()
+		err = releaseLock(l.file) // bbolt's own
 	} else {
 		err = guarded(l.db.Close)
 	}
-	return errors.Join(err, l.first.close(), l.lock.Close())
+	return errors.Join(err, l.first.close(), releaseLock(l.lock))
 }

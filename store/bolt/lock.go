@@ -18,9 +18,8 @@ import (
 const lockPoll = 20 * time.Millisecond
 
 // takeLock takes the lock of a state directory, waiting for wait at most. The
-// kernel gives it up when the process ends, however it ends. Closing the file
-// gives it up too. The file is never removed: two processes could then each
-// hold a lock of that name.
+// kernel gives it up when the process ends, however it ends. The file is never
+// removed: two processes could then each hold a lock of that name.
 func takeLock(ctx context.Context, dir string, wait time.Duration) (*os.File, error) {
 	path := filepath.Join(dir, lockName)
 	deadline := time.Now().Add(wait)
@@ -49,6 +48,13 @@ func takeLock(ctx context.Context, dir string, wait time.Duration) (*os.File, er
 	}
 }
 
+// releaseLock gives the lock up at once. Closing alone would not, if another
+// goroutine is just starting a process: between fork and exec that has the file
+// open as well.
+func releaseLock(f *os.File) error {
+	return errors.Join(syscall.Flock(int(f.Fd()), syscall.LOCK_UN), f.Close())
+}
+
 // tryLock fails with EWOULDBLOCK if the lock is held, or was replaced in the
 // moment it was taken.
 func tryLock(path string) (*os.File, error) {
@@ -68,7 +74,7 @@ func tryLock(path string) (*os.File, error) {
 			return f, nil
 		}
 	}
-	f.Close()
+	_ = releaseLock(f)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}

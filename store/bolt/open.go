@@ -40,7 +40,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Ledger, error) {
 	// Only now is what lies in the directory certain not to change.
 	l, err := openLocked(ctx, dir, path, opts, max(opts.Wait-time.Since(started), 1))
 	if err != nil {
-		lock.Close()
+		_ = releaseLock(lock)
 		return nil, err
 	}
 	l.lock = lock

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -198,6 +199,23 @@ func TestOpenHeldInProcess(t *testing.T) {
 	}
 	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerHeld, path)
 	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, dir)
+}
+
+// TestCloseUnlocks: even while a process that is just being started shares the
+// open files.
+func TestCloseUnlocks(t *testing.T) {
+	l, dir := newLedger(t)
+	for _, f := range []*os.File{l.lock, l.file} {
+		shared, err := syscall.Dup(int(f.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer syscall.Close(shared)
+	}
+	if err := l.Close(true); err != nil {
 		t.Fatal(err)
 	}
 	start(t, dir)
