@@ -1,0 +1,157 @@
+package fence
+
+import "time"
+
+// judge judges a permit by the pending rows of now.
+func (g *Gate) judge(p *Permit) Verdict {
+	if !p.enforced {
+		return Verdict{}
+	}
+	var buf [16]*Row
+	for i := range p.touches {
+		h := &p.touches[i]
+		if !h.Policy.Enforced() {
+			continue
+		}
+		s := h.sight(g.global, false, buf[:])
+		if v := judge(&h.Touch, &s); !v.OK() {
+			v.Touch = i
+			return v
+		}
+	}
+	return Verdict{}
+}
+
+// tryBegin lets a permit begin if everything allows it.
+func (g *Gate) tryBegin(p *Permit) {
+	if p.phase != ready || missing(g.standing(p)) != Passed {
+		return
+	}
+	if v := g.judge(p); !v.OK() {
+		p.verdict = v
+		g.end(p)
+		return
+	}
+	g.begin(p)
+}
+
+// begin turns a permit into a begun one, or lets an ask through.
+func (g *Gate) begin(p *Permit) {
+	if p.ask {
+		g.end(p)
+		return
+	}
+	g.waiting.remove(p)
+	g.waiters--
+	g.active.add(p)
+	g.begun++
+	p.phase = begun
+	for i := range p.touches {
+		p.touches[i].activate(p.stream)
+	}
+	p.tell()
+}
+
+// end takes a permit that has not begun out of the gate.
+func (g *Gate) end(p *Permit) {
+	g.waiting.remove(p)
+	g.waiters--
+	p.phase = over
+	g.unregister(p)
+	if p.stream && !p.isCut {
+		p.isCut = true
+		close(p.cut)
+	}
+	p.tell()
+	g.checkQuiet()
+}
+
+// settle takes a permit whose write can no longer take effect out of the gate,
+// and lets those begin that waited for it.
+func (g *Gate) settle(p *Permit) {
+	p.phase = over
+	for i := range p.touches {
+		p.touches[i].deactivate()
+		p.touches[i].leaveQueues()
+	}
+	for i := range p.touches {
+		h := &p.touches[i]
+		g.wake(g.around(h.object, h.Tree))
+		if h.fence != h.object || h.floors() != h.Tree {
+			g.wake(g.around(h.fence, h.floors()))
+		}
+	}
+	g.unregister(p)
+}
+
+func (g *Gate) wake(candidates []*Permit) {
+	for _, p := range candidates {
+		g.tryBegin(p)
+	}
+}
+
+func (g *Gate) unregister(p *Permit) {
+	for i := range p.touches {
+		p.touches[i].unregister()
+	}
+	g.releaseNodes(p)
+}
+
+func (g *Gate) releaseNodes(p *Permit) {
+	for i := range p.touches {
+		g.nodes.release(p.touches[i].object)
+		g.nodes.release(p.touches[i].fence)
+	}
+}
+
+// tell wakes whoever waits for the permit to move.
+func (p *Permit) tell() {
+	if p.moved != nil {
+		close(p.moved)
+	}
+}
+
+// standing gathers what decides whether p may begin.
+func (g *Gate) standing(p *Permit) standing {
+	s := standing{failed: g.failed != nil, stopped: g.stopped, holding: g.holding, covered: true}
+	var buf [16]*Row
+	for i := range p.touches {
+		h := &p.touches[i]
+		if h.Policy.Enforced() {
+			durable := h.sight(g.global, true, buf[:])
+			s.covered = s.covered && covered(&h.Touch, &durable)
+		}
+		s.begun = s.begun || h.blocked()
+	}
+	return s
+}
+
+// giveUp says what a waiting permit lacked.
+func (g *Gate) giveUp(p *Permit) Verdict {
+	s := g.standing(p)
+	touches := p.plain()
+	var end time.Time
+	for e := g.settling.first; e != nil; e = e.next {
+		if blocks(e.plain(), touches) && e.end.After(end) {
+			s.entry, end = true, e.end
+		}
+	}
+	v := Verdict{Reason: missing(s), Err: g.failed}
+	switch v.Reason {
+	case Passed: // it was granted everything but its turn
+		v.Reason = Busy
+	case Recovering:
+		v.RetryAfter = time.Until(g.holdEnd)
+	case Settling:
+		v.RetryAfter = time.Until(end)
+	}
+	return v
+}
+
+func (p *Permit) plain() []Touch {
+	out := make([]Touch, len(p.touches))
+	for i := range p.touches {
+		out[i] = p.touches[i].Touch
+	}
+	return out
+}
