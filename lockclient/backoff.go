@@ -22,6 +22,16 @@ func backoff(n int) time.Duration {
 	return backoffBase + rand.N(bound-backoffBase+1)
 }
 
+// untilExpiry shortens a back-off to the moment at which the holder's key
+// expires in left: if the holder is dead, that is the first chance. left is
+// not positive where Redis knows of no expiry.
+func untilExpiry(delay, left time.Duration) time.Duration {
+	if left <= 0 {
+		return delay
+	}
+	return min(delay, max(left+time.Millisecond, backoffBase))
+}
+
 // renewAfter spreads renewals over TTL/3 ± 10 %.
 func renewAfter(ttl time.Duration) time.Duration {
 	third := ttl / 3

@@ -49,10 +49,7 @@ func (c *Client) waitFor(ctx context.Context, set settings, r fence.Resource, wa
 			if wait > 0 && w == nil {
 				w = c.waiters.join(c, set.keys.channel(r))
 			}
-			// The holder may be dead: then its expiry is the first chance.
-			if left > 0 {
-				delay = min(delay, max(left+time.Millisecond, backoffBase))
-			}
+			delay = untilExpiry(delay, left)
 		case timeout == full || fault != nil:
 			fault = err // and not the end of the wait, which cuts the last try short
 		}

@@ -218,6 +218,18 @@ func TestBackoffIsJitteredAndCapped(t *testing.T) {
 	}
 }
 
+func TestBackoffEndsWithTheHoldersKey(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tc := range []struct{ delay, left, want time.Duration }{
+		{800 * ms, 30 * ms, 31 * ms}, {800 * ms, 1 * ms, 10 * ms}, {20 * ms, 900 * ms, 20 * ms},
+		{800 * ms, 0, 800 * ms}, {800 * ms, -1 * ms, 800 * ms},
+	} {
+		if got := untilExpiry(tc.delay, tc.left); got != tc.want {
+			t.Errorf("back-off %v, key expires in %v: %v, want %v", tc.delay, tc.left, got, tc.want)
+		}
+	}
+}
+
 // However many wait, a renewal finds a connection, even in a pool of two.
 func TestRenewalsDoNotQueueBehindWaiters(t *testing.T) {
 	s := startRedis(t)
