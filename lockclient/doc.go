@@ -13,9 +13,9 @@
 // # What it promises
 //
 //   - Tokens rise with every acquisition in one namespace, through FLUSHALL,
-//     eviction and failover too, as long as Redis' clock does not go back by
-//     more than the time since the last acquisition. Where it does, the claim
-//     finds out and a higher token is minted (WithFence).
+//     eviction and failover too, unless the counter is lost while Redis' clock
+//     is behind it (the clock went back, or somebody had set the counter ahead).
+//     Then the claim finds out and a higher token is minted (WithFence).
 //   - When Lock returns with a fence set, no write of an earlier holder takes
 //     effect any more. If the fence does not confirm that, Lock fails.
 //   - The lease ends locally before Redis can give the lock to another, counted
@@ -23,7 +23,7 @@
 //     fastest of the machine's clocks. No answer from Redis is needed to notice.
 //   - One failed renewal does not end a lease that still has time.
 //   - After Lock has returned, its token and owner never change.
-//   - Every key it makes expires by itself. Close leaves no goroutine behind.
+//   - Every lock key expires by itself. Close leaves no goroutine behind.
 //
 // # What it refuses
 //
