@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fencegate/fence"
+	"fencegate/integration/harness"
+)
+
+// startStandby starts a second fencegate over what s holds, and waits until it
+// has tried the lock in vain at least once.
+func startStandby(t testing.TB, s *harness.Server) *harness.Process {
+	t.Helper()
+	fd, err := syscall.InotifyInit1(syscall.IN_NONBLOCK | syscall.IN_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := os.NewFile(uintptr(fd), "inotify")
+	defer events.Close()
+	if _, err := syscall.InotifyAddWatch(fd, filepath.Join(s.State, "lock"), syscall.IN_CLOSE); err != nil {
+		t.Fatal(err)
+	}
+	p := &place{t: t, state: s.State, data: s.Data, args: []string{"--wait", "1m"}}
+	standby := harness.Start(t, "standby", p.command())
+	if err := events.SetReadDeadline(time.Now().Add(harness.Patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := events.Read(make([]byte, 4096)); err != nil {
+		t.Fatalf("the standby has not tried the lock: %v", err)
+	}
+	return standby
+}
+
+// One stands by for another and takes over with all its marks when that is
+// killed. Shown: S5 durable and S6, never two at once.
+func TestStandbyTakesOver(t *testing.T) {
+	t.Parallel()
+	s := harness.Fencegate(t)
+	holder := stampOf(7, "holder")
+	says(t, s, "201", "PUT", report, holder, "seven")
+	standby := startStandby(t, s)
+	if said := standby.Stderr(); len(said) != 0 {
+		t.Fatalf("it does not stand by: %q", said)
+	}
+	says(t, s, "204", "PUT", report, stampOf(8, "next"), "eight")
+	s.Kill()
+	var url string
+	harness.Eventually(t, "the standby to serve", func() (any, bool) {
+		said := strings.Join(standby.Stderr(), "\n")
+		_, after, ok := strings.Cut(said, `"data":"`)
+		addr, _, _ := strings.Cut(after, `"`)
+		url = "http://" + addr
+		return said, ok
+	})
+	for _, c := range []struct {
+		stamp fence.Stamp
+		want  string
+	}{{holder, "412 stale_token"}, {stampOf(8, "next"), "204"}} {
+		a, err := send(fresh, "PUT", url+report, c.stamp, strings.NewReader("more"))
+		if err != nil || a.String() != c.want {
+			t.Errorf("token %s is answered %v, %v, want %s", c.stamp.Token, a, err, c.want)
+		}
+	}
+}
+
+// One that stands by ends when it is told to.
+func TestStandbyEndsOnTERM(t *testing.T) {
+	t.Parallel()
+	s := harness.Fencegate(t)
+	standby := startStandby(t, s)
+	standby.Signal(syscall.SIGTERM)
+	if code := standby.Wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	if said := standby.Stderr(); len(said) != 0 {
+		t.Errorf("it complains: %q", said)
+	}
+	says(t, s, "201", "PUT", report, stampOf(7, "holder"), "seven")
+}
