@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"fencegate/fence"
+	"fencegate/store/memory"
 )
 
 // uncertainAt makes the store give no answer to writes at target.
@@ -61,4 +62,8 @@ func (w *world) answers(status int, body string) {
 	w.store.write = func(*http.Request, string) (*http.Response, fence.Outcome, error) {
 		return storeSays(status, body), fence.Definite, nil
 	}
+}
+
+func memoryWithGlobal(floor fence.Token) *memory.Ledger {
+	return memory.New(fence.Meta{Clean: true, Global: floor})
 }

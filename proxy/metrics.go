@@ -111,12 +111,16 @@ func (m *Metrics) watch(p *Proxy) {
 		Name: "fencegate_route_policy", Help: "1 for the policy that a route has.",
 	}, []string{"route", "policy"})
 	m.reg.MustRegister(policies)
-	route := p.routes.all
-	policies.WithLabelValues(route.Name, route.Policy.String()).Set(1)
-	for _, name := range []string{route.Name, noRoute} {
-		for reason := range answers {
-			m.rejections.WithLabelValues(name, string(reason))
-		}
+	m.startAtZero(noRoute)
+	for _, route := range p.routes {
+		policies.WithLabelValues(route.Name, route.Policy.String()).Set(1)
+		m.startAtZero(route.Name)
+	}
+}
+
+func (m *Metrics) startAtZero(route string) {
+	for reason := range answers {
+		m.rejections.WithLabelValues(route, string(reason))
 	}
 }
 

@@ -89,24 +89,31 @@ func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 	answer := claimAnswer{Token: stamp.Token.String(), Ledger: p.opts.LedgerID}
 	touches := make([]fence.Touch, 0, len(names))
 	for _, name := range names {
-		r, err := fence.Canonical(name, p.routes.all.Names)
+		r, route, err := p.routes.named(name)
 		if err != nil {
 			return refusePath(err)
 		}
-		route := p.routes.match(r)
 		q.route = route
-		if route.OwnerRequired && stamp.Owner == fence.NoOwner {
+		t := route.touch(r, body.Tree, stamp)
+		if t.Fence != r {
+			return &Refusal{Reason: reasonNotFenceRoot, Resource: r, Token: stamp.Token, FenceRoot: t.Fence,
+				Detail: "This path has no fence of its own: it is protected by that of " + t.Fence.String() + ". Lock and claim that."}
+		}
+		owner := route.OwnerRequired
+		if t.Tree {
+			t.Policy, owner = p.routes.strictest(r)
+		}
+		if owner && stamp.Owner == fence.NoOwner {
 			return &Refusal{Reason: reasonOwnerMissing, Resource: r, Token: stamp.Token,
 				Detail: "This route requires an owner beside the token."}
 		}
-		t := route.touch(r, body.Tree, stamp)
 		touches = append(touches, t)
 		c := claimed{Resource: r.String(), Covers: "object"}
 		if t.Tree || t.FenceTree {
 			c.Covers = "tree"
 		}
-		if !route.Policy.Enforced() {
-			c.Policy = route.Policy.String()
+		if !t.Policy.Enforced() {
+			c.Policy = t.Policy.String()
 		}
 		answer.Resources = append(answer.Resources, c)
 	}
@@ -115,7 +122,7 @@ func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 		return verdictRefusal(v, touches)
 	}
 	defer permit.Withdraw()
-	p.noteObserved(x, permit, touches)
+	p.noteObserved(x, q, permit, touches)
 	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, touches)
 	}
@@ -202,7 +209,7 @@ func (p *Proxy) marks(x *exchange, q *request) *Refusal {
 	if err != nil || len(names) != 1 || len(values) != 1 {
 		return &Refusal{Reason: reasonMalformed, Detail: "Ask for one resource: marks?resource=/reports/q3.csv"}
 	}
-	r, err := fence.Canonical(names[0], p.routes.all.Names)
+	r, _, err := p.routes.named(names[0])
 	if err != nil {
 		return refusePath(err)
 	}

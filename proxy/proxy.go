@@ -14,9 +14,11 @@ import (
 
 // Options of a proxy. Zero values are replaced by the defaults named.
 type Options struct {
-	// Route protects all paths. Its name defaults to "default", its policy is
-	// as given (the zero Policy is Open).
-	Route Route
+	// Routes are tried in order. Paths that none of them matches fall to Rest.
+	Routes []Route
+	// Rest protects all other paths. Its name defaults to "default", its
+	// policy is as given (the zero Policy is Open); its Path is not used.
+	Rest Route
 	// MaxToken is the highest accepted token. Default fence.DefaultMaxToken.
 	MaxToken fence.Token
 	// LedgerID is told in answers to claims.
@@ -58,19 +60,19 @@ func New(gate *fence.Gate, proto protocol.Protocol, upstream Upstream, opts Opti
 	if opts.UpstreamTimeout == 0 {
 		opts.UpstreamTimeout = 5 * time.Minute
 	}
-	if opts.Route.Name == "" {
-		opts.Route.Name = "default"
-	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Proxy{
-		gate: gate, protocol: proto, upstream: upstream, routes: routes{opts.Route}, opts: opts,
+		gate: gate, protocol: proto, upstream: upstream, opts: opts,
 		limits: opts.Body.withDefaults(), metrics: opts.Metrics, refusals: newRefusals(opts.Log),
 	}
 	p.budget.quota = p.limits.Quota
+	var err error
+	if p.routes, err = compile(opts.Routes, opts.Rest); err != nil {
+		return nil, err
+	}
 	if opts.SpoolDir != "" {
-		var err error
 		if p.spool, err = openSpool(opts.SpoolDir); err != nil {
 			return nil, err
 		}
@@ -113,19 +115,18 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if ref := p.checkDeclared(x.r); ref != nil {
 		return ref
 	}
-	touches := q.touches()
 	permit, v := p.gate.Arrive(x.r.Context(), fence.Request{
-		Touches: touches, Ask: q.intent.Kind == protocol.Ask,
+		Touches: q.touches, Ask: q.intent.Kind == protocol.Ask,
 	})
 	if !v.OK() {
-		return verdictRefusal(v, touches)
+		return verdictRefusal(v, q.touches)
 	}
 	defer permit.Withdraw()
-	p.noteObserved(x, permit, touches)
+	p.noteObserved(x, q, permit, q.touches)
 
 	if q.intent.Kind == protocol.Ask {
 		if v := p.begin(x, permit); !v.OK() {
-			return verdictRefusal(v, touches)
+			return verdictRefusal(v, q.touches)
 		}
 		return p.read(x, q)
 	}
@@ -135,14 +136,14 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	staged, err := p.stage(x, q, body)
 	body.unwatch() // however much of it the store has read
 	if errors.Is(err, errOvertaken) {
-		return verdictRefusal(p.begin(x, permit), touches)
+		return verdictRefusal(p.begin(x, permit), q.touches)
 	}
 	if err != nil {
 		return p.stagingFailed(x, err)
 	}
 	defer staged.drop()
 	if v := p.begin(x, permit); !v.OK() {
-		return verdictRefusal(v, touches)
+		return verdictRefusal(v, q.touches)
 	}
 	res, outcome, err := p.send(x, permit, staged)
 	return p.deliver(x, res, outcome, err)

@@ -87,10 +87,7 @@ func (ref *Refusal) status() int {
 
 // about fills in what the refusal is about where it does not say so itself.
 func (ref *Refusal) about(q *request) {
-	if q.own {
-		return // the path is not a resource
-	}
-	if ref.Resource.IsZero() {
+	if ref.Resource.IsZero() && !q.own { // of our own the path is no resource
 		ref.Resource = q.resource
 	}
 	if ref.Token == fence.NoToken {

@@ -32,7 +32,7 @@ func (p *Proxy) noteRefusal(x *exchange, q *request, ref *Refusal) {
 }
 
 // noteObserved counts and logs what an enforced policy would have refused.
-func (p *Proxy) noteObserved(x *exchange, permit *fence.Permit, touches []fence.Touch) {
+func (p *Proxy) noteObserved(x *exchange, q *request, permit *fence.Permit, touches []fence.Touch) {
 	v := permit.Observed()
 	if v.OK() {
 		return
@@ -40,7 +40,7 @@ func (p *Proxy) noteObserved(x *exchange, permit *fence.Permit, touches []fence.
 	x.observed, x.decision = v.Reason, decisionObserved
 	ref := verdictRefusal(v, touches)
 	client := touches[v.Touch].Client
-	attrs := append(refusalAttrs(x, ref, p.routes.match(ref.Resource).Name, client), slog.Bool("observed_only", true))
+	attrs := append(refusalAttrs(x, ref, q.route.Name, client), slog.Bool("observed_only", true))
 	p.refusals.add(cause{"observed " + string(ref.Reason), ref.Resource.String(), client}, attrs)
 }
 

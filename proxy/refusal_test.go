@@ -46,7 +46,7 @@ func TestOwnersAreJudged(t *testing.T) {
 }
 
 func TestOwnerRequired(t *testing.T) {
-	w := open(t, func(p *plan) { p.opts.Route.OwnerRequired = true })
+	w := open(t, func(p *plan) { p.opts.Rest.OwnerRequired = true })
 	missing := want{status: 428, reason: reasonOwnerMissing, resource: "/a", token: "5"}
 	w.says("PUT /a\nX-Fencing-Token: 5\n\nv", missing)
 	w.says("GET /a\nX-Fencing-Token: 5", missing)

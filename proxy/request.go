@@ -18,6 +18,7 @@ type request struct {
 	stamp    fence.Stamp
 	route    *Route
 	intent   protocol.Intent
+	touches  []fence.Touch
 }
 
 // readHead reads target and headers, and finds out what the request means. With
@@ -32,37 +33,45 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 		return q, ref
 	}
 	var err error
-	if q.resource, err = fence.Canonical(q.path, p.routes.all.Names); err != nil {
+	if q.resource, q.route, err = p.routes.resolve(q.path, q.query); err != nil {
 		return q, refusePath(err)
 	}
-	if q.own = isOwn(q.resource); !q.own {
-		q.route = p.routes.match(q.resource)
+	if q.own = isOwn(q.resource); q.own {
+		q.route = nil
 	}
 	if ref = p.readStamp(r, &q.stamp); ref != nil || q.own {
 		return q, ref
 	}
 	q.intent = p.protocol.Intent(protocol.Request{
 		Method: r.Method, Resource: q.resource, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
+		AlsoWrites: q.route.AlsoWrites,
 	})
 	if in := q.intent.Refusal; in != nil {
 		return q, refuseIntent(in)
 	}
-	if q.route.OwnerRequired && q.stamp.Owner == fence.NoOwner && q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
+	var ownerRequired bool
+	if q.touches, ownerRequired = p.touches(q); ownerRequired && q.stamp.Owner == fence.NoOwner &&
+		q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
 		return q, &Refusal{Reason: reasonOwnerMissing,
 			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
 	}
 	return q, nil
 }
 
-// touches returns what the request needs to pass.
-func (q *request) touches() []fence.Touch {
-	out := make([]fence.Touch, 0, len(q.intent.Parts))
+// touches returns what the request needs to pass, and whether it must tell its
+// owner. What changes a whole tree is judged by the strictest policy in it.
+func (p *Proxy) touches(q *request) (touches []fence.Touch, ownerRequired bool) {
 	for _, part := range q.intent.Parts {
 		t := q.route.touch(part.Resource, part.Tree, q.stamp)
 		t.Passive = q.intent.Kind == protocol.Mkcol
-		out = append(out, t)
+		owner := q.route.OwnerRequired
+		if part.Tree {
+			t.Policy, owner = p.routes.strictest(part.Resource)
+		}
+		touches = append(touches, t)
+		ownerRequired = ownerRequired || owner
 	}
-	return out
+	return touches, ownerRequired
 }
 
 // readTarget splits the request target. It is taken from the request line

@@ -43,11 +43,11 @@ func TestPathTooLong(t *testing.T) {
 }
 
 func TestSemicolonsAndCaseByRoute(t *testing.T) {
-	w := open(t, func(p *plan) { p.opts.Route.Names.LiteralSemicolons = true })
+	w := open(t, func(p *plan) { p.opts.Rest.Names.LiteralSemicolons = true })
 	w.says("GET /a;b%3Bc", read)
 	w.says("GET /a?x;y", want{status: 400, reason: reasonPath})
 	w.saw("GET /a;b%3Bc")
-	w = open(t, func(p *plan) { p.opts.Route.Names.FoldCase = true })
+	w = open(t, func(p *plan) { p.opts.Rest.Names.FoldCase = true })
 	w.says("PUT /Straße\nX-Fencing-Token: 5\n\nv", stored)
 	w.says("PUT /STRASSE\nX-Fencing-Token: 4\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/strasse", token: "4", highest: "5"})
 	for _, target := range []string{"/a.", "/a%20", "/a/b./c", "/a:b", "/REPORT~1.CSV", "/a%E2%80%8Bb"} {
@@ -90,7 +90,7 @@ func TestMethods(t *testing.T) {
 // never the store's.
 func TestOwnPrefix(t *testing.T) {
 	w := open(t)
-	none := want{status: 404, reason: reasonNotFound}
+	none := want{status: 404, reason: reasonNotFound, token: "5"}
 	for _, target := range []string{
 		"/.well-known/fencegate", "/.well-known/fencegate/", "/.well-known/fencegate/x", "/.well-known/fencegate/claims/x",
 		"/%2Ewell-known/fencegate/x", "/.well%2Dknown/%66encegate", "/.well-known/fencegat%65/Claims",
@@ -114,7 +114,7 @@ func TestOwnPrefix(t *testing.T) {
 	w.says("GET /.well-known/other", read)
 	w.says("GET /.well-known/fencegates", read)
 	w.saw("GET /.well-known/other", "GET /.well-known/fencegates")
-	w = open(t, func(p *plan) { p.opts.Route.Names.FoldCase = true })
+	w = open(t, func(p *plan) { p.opts.Rest.Names.FoldCase = true })
 	w.says("PUT /.WELL-known/FenceGate/x\nX-Fencing-Token: 5\n\nv", none)
 	w.saw()
 }

@@ -55,7 +55,7 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 	fake := newFakeStore()
 	p := plan{
 		gate:   fence.Options{MaxWait: harness.Patience},
-		opts:   Options{Route: Route{Policy: fence.Require}, LedgerID: "ledger-1", SpoolDir: t.TempDir()},
+		opts:   Options{Rest: Route{Policy: fence.Require}, LedgerID: "ledger-1", SpoolDir: t.TempDir()},
 		ledger: memory.New(fence.Meta{Clean: true}),
 		store:  fake, fake: fake,
 	}
@@ -148,7 +148,7 @@ func (w *world) ended() {
 	harness.Eventually(w.t, "requests to end", func() (any, bool) { n := w.serving.Load(); return n, n == 0 })
 }
 
-func policy(p fence.Policy) func(*plan) { return func(pl *plan) { pl.opts.Route.Policy = p } }
+func policy(p fence.Policy) func(*plan) { return func(pl *plan) { pl.opts.Rest.Policy = p } }
 
 // maxWait is for tests of what cannot begin in time.
 func maxWait(d time.Duration) func(*plan) { return func(p *plan) { p.gate.MaxWait = d } }

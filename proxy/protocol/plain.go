@@ -47,8 +47,12 @@ func (Plain) Intent(r Request) Intent {
 		}
 		return Intent{Kind: Write, Parts: []Part{{Resource: r.Resource, Tree: true}}}
 	}
+	if slices.Contains(r.AlsoWrites, r.Method) {
+		return Intent{Kind: Write, Parts: one}
+	}
 	if slices.Contains(known, r.Method) {
-		return refused(NotAllowed, "This method is not passed on under protocol plain, since what it changes is not known.", plainMethods...)
+		return refused(NotAllowed, "This method is not passed on under protocol plain, since what it changes is not known.",
+			append(slices.Clone(plainMethods), r.AlsoWrites...)...)
 	}
 	return refused(NotImplemented, "This method is unknown, so what it changes is not known either.")
 }

@@ -35,6 +35,9 @@ type Request struct {
 	Header   http.Header
 	// Tokened: the request carries a token.
 	Tokened bool
+	// AlsoWrites lists methods that write the object which they name, beyond
+	// those of the protocol.
+	AlsoWrites []string
 }
 
 // Part is one object that a request touches.

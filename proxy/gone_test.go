@@ -1,0 +1,108 @@
+package proxy
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"fencegate/fence"
+)
+
+// A client that goes away before its body has arrived leaves nothing behind
+// but the mark.
+func TestClientGoneWhileSending(t *testing.T) {
+	for _, stages := range []bool{false, true} {
+		var s *fakeStager
+		var changes []func(*plan)
+		if stages {
+			changes = append(changes, staging(&s))
+		}
+		w := open(t, changes...)
+		for _, begin := range []string{"", "abc", strings.Repeat("x", 2<<20)} {
+			c := w.dial()
+			c.send("PUT /a\nX-Fencing-Token: 5\nContent-Length: 10000000")
+			c.raw(begin)
+			w.received(len(begin))
+			w.inFlight(1, 0)
+			c.reset()
+			w.inFlight(0, 0)
+			w.ended()
+			w.received(0)
+			w.saw()
+		}
+		if stages {
+			s.wants(t, 0, 0, 0)
+		}
+		w.says("PUT /a\nX-Fencing-Token: 4\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/a", token: "4", highest: "5"})
+	}
+}
+
+func TestClientGoneWhileWaiting(t *testing.T) {
+	for _, stages := range []bool{false, true} {
+		var s *fakeStager
+		var changes []func(*plan)
+		if stages {
+			changes = append(changes, staging(&s))
+		}
+		w := open(t, changes...)
+		release := w.occupy("/a") // with token 4
+		for _, request := range []string{
+			"PUT /a\nX-Fencing-Token: 5\n\nv5", "GET /a\nX-Fencing-Token: 5", "DELETE /a\nX-Fencing-Token: 5",
+			"POST " + claimsPath + "\n\n" + `{"resource":"/a","token":"5"}`,
+		} {
+			c := w.dial()
+			c.send(request)
+			w.inFlight(1, 1)
+			c.reset()
+			w.inFlight(0, 1)
+		}
+		release()
+		w.ended()
+		w.saw("PUT /a")
+		if stages {
+			s.wants(t, 2, 1, 1)
+		}
+		if n := w.gauge("fencegate_rejections_total{reason=busy,route=default}"); n != 0 {
+			t.Errorf("%v refusals are counted, want none: nobody was there to be refused", n)
+		}
+	}
+}
+
+// Once begun a write no longer depends on its client.
+func TestClientGoneAfterBegin(t *testing.T) {
+	for _, stages := range []bool{false, true} {
+		var s *fakeStager
+		var changes []func(*plan)
+		if stages {
+			changes = append(changes, staging(&s))
+		}
+		w := open(t, changes...)
+		h := w.hold("/a")
+		c := w.dial()
+		c.send("PUT /a\nX-Fencing-Token: 5\n\nv5")
+		<-h.arrived
+		c.reset()
+		next := w.dial()
+		request := "PUT /a\nX-Fencing-Token: 6\n\nv6"
+		next.send(request)
+		w.inFlight(1, 1) // it is still waited for
+		close(h.release)
+		next.gets(request, stored)
+		w.ended()
+		if got := w.store.requests(); len(got) != 2 || got[0].body != "v5" || got[1].body != "v6" {
+			t.Errorf("the store was sent %+v", got)
+		}
+		if stages {
+			s.wants(t, 2, 2, 0)
+		}
+	}
+}
+
+// reset ends the connection at once.
+func (c *client) reset() {
+	c.t.Helper()
+	if err := c.Conn.(*net.TCPConn).SetLinger(0); err != nil {
+		c.t.Fatal(err)
+	}
+	c.Close()
+}
