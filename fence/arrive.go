@@ -38,7 +38,9 @@ func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 	v := g.admits(p)
 	if v.OK() && err != nil {
 		v = Verdict{Reason: LedgerUnavailable, Err: err}
-		if !p.enforced {
+		if ctx.Err() != nil {
+			v = Verdict{Reason: ClientGone} // the ledger is not to blame
+		} else if !p.enforced {
 			p.observed, v = v, Verdict{}
 		}
 	}

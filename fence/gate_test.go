@@ -628,3 +628,14 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("left over: %+v", s)
 	}
 }
+
+func TestLeavingDuringTheLookUpIsNotTheLedgersFault(t *testing.T) {
+	l := newFakeLedger()
+	conversation(t, l, Options{}, func(t *testing.T, g *Gate) {
+		ctx, leave := context.WithCancel(t.Context())
+		l.onBelow = leave
+		if p, v := g.Arrive(ctx, Request{Touches: []Touch{tree("/d", 1, "a")}}); p != nil || v.Reason != ClientGone {
+			t.Errorf("%q", v.Reason)
+		}
+	})
+}

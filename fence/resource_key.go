@@ -52,3 +52,6 @@ func (r Resource) Covers(other Resource) bool {
 	}
 	return len(other.key) > len(r.key) && other.key[len(r.key)] == '/' && other.key[:len(r.key)] == r.key
 }
+
+// Fold returns r as a store that ignores case compares it.
+func (r Resource) Fold() Resource { return Resource{foldCase(r.key)} }

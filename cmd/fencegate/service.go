@@ -88,7 +88,7 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		return nil, err
 	}
 	s.proxy, err = proxy.New(s.gate, protocol.Plain{}, s.upstream, proxy.Options{
-		Route:    proxy.Route{Policy: c.Policy},
+		Rest:     proxy.Route{Policy: c.Policy},
 		MaxToken: fence.Token(c.MaxToken),
 		LedgerID: meta.ID,
 		Settle:   s.settle,
