@@ -27,7 +27,7 @@ func TestTransportReportsTheFencesAnswers(t *testing.T) {
 	}{
 		"stale":                {412, "stale_token", isFenced("stale_token"), true},
 		"owner conflict":       {409, "owner_conflict", isFenced("owner_conflict"), true},
-		"tree fenced":          {409, "tree_fenced", isFenced("tree_fenced"), true},
+		"tree fenced":          {409, "tree_fenced", isFenced("tree_fenced"), false},
 		"upstream's 412":       {412, "", passes, false},
 		"upstream's 409":       {409, "", passes, false},
 		"another refusal":      {428, "token_missing", passes, false},

@@ -90,7 +90,9 @@ func (e *LostError) notHeld() error {
 }
 
 // FencedError: the fence has seen a later acquisition. It is final: the write
-// did not take effect and never will, and no later one with this token can.
+// did not take effect and never will. After stale_token and owner_conflict no
+// later one with this token can either; tree_fenced refuses only this change of a
+// tree in which something was written by a later holder.
 type FencedError struct {
 	Reason    string // stale_token, owner_conflict or tree_fenced
 	Resource  fence.Resource

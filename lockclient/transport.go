@@ -25,7 +25,7 @@ import (
 //
 // Requests to other origins pass untouched, so that a redirect carries no owner
 // away. Answers of the fence become errors, with the body closed: *FencedError,
-// which also ends the lease; *OutcomeUnknownError, also for a write that was
+// which also ends the lease unless it is tree_fenced; *OutcomeUnknownError, also for a write that was
 // sent and got no answer at all, and instead of a *FencedError where an earlier
 // try of the same write went unanswered and may still have been applied. An
 // upstream's own 412 or 409 is a response like any other.
@@ -151,9 +151,11 @@ func (t *transport) judge(resp *http.Response, r fence.Resource, token fence.Tok
 		}
 	case final(resp.StatusCode, reason):
 		fenced := fencedError(resp, readProblem(readAnswer(resp)), r, token)
-		// As text: a *FencedError found in an error chain is a promise about
-		// one write, which must not turn up in what other calls return.
-		_ = l.lose(Fenced, errors.New(fenced.Error()))
+		if reason != reasonTreeFenced { // which refuses this write only: others with the token may pass
+			// As text: a *FencedError found in an error chain is a promise about
+			// one write, which must not turn up in what other calls return.
+			_ = l.lose(Fenced, errors.New(fenced.Error()))
+		}
 		if write && (resent || l.wasUnanswered(attempt)) {
 			return &OutcomeUnknownError{
 				Resource: r, Token: token, RequestID: fenced.RequestID, Refused: fenced,
