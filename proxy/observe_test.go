@@ -28,6 +28,7 @@ func TestObserveNeverStops(t *testing.T) {
 	second.gets(older, want{status: 201, observed: fence.StaleToken})
 	w.says("DELETE /a\nX-Fencing-Token: 5", want{status: 201, observed: fence.StaleToken})
 	w.saw("PUT /a", "PUT /a", "DELETE /a")
+	w.ended()
 	if n := w.gauge("fencegate_requests_total{decision=observed,operation=write}"); n != 2 {
 		t.Errorf("%v writes are counted as observed, want 2", n)
 	}

@@ -110,6 +110,7 @@ func TestWriteThatPanicsIsUncertain(t *testing.T) {
 			c.cut()
 			w.says("PUT /a\nX-Fencing-Token: 5\n\nv", want{status: 503, reason: fence.Settling, resource: "/a", token: "5", retry: "≤7"})
 			w.saw("PUT /a")
+			w.ended()
 			if n := w.gauge("fencegate_requests_total{decision=unknown,operation=write}"); n != 1 {
 				t.Errorf("%v writes are counted as unknown, want 1", n)
 			}

@@ -7,7 +7,7 @@ import (
 	"fencegate/fence"
 )
 
-var overtaken = want{status: 412, reason: fence.StaleToken, resource: "/a", token: "4", highest: "5", closes: true}
+var isStale = want{status: 412, reason: fence.StaleToken, resource: "/a", token: "4", highest: "5", closes: true}
 
 // A newer token stops an older upload at once, however it is sent, and the
 // client learns why although it has not sent everything.
@@ -50,7 +50,7 @@ func TestUploadIsStoppedWhenOvertaken(t *testing.T) {
 				w.received(c.received)
 				w.says("PUT /a\nX-Fencing-Token: 5\n\nv5", stored)
 				w.inFlight(0, 0) // at once, not when the client gets on
-				old.gets(request, overtaken)
+				old.gets(request, isStale)
 				w.saw("PUT /a")
 				if stager {
 					s.wants(t, 1, 1, 0)

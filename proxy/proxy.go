@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"fencegate/fence"
@@ -131,7 +132,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 		return p.read(x, q)
 	}
 
-	body := p.takeIn(x, p.overtaken(permit, q))
+	body := p.takeIn(x, overtaken(permit, q.touches))
 	defer body.release()
 	staged, err := p.stage(x, q, body)
 	body.unwatch() // however much of it the store has read
@@ -149,10 +150,10 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	return p.deliver(x, res, outcome, err)
 }
 
-// overtaken returns what ends an upload early. Where the policy does not
-// enforce, a request has begun when it arrives and nothing can overtake it.
-func (p *Proxy) overtaken(permit *fence.Permit, q *request) <-chan struct{} {
-	if !q.route.Policy.Enforced() {
+// overtaken returns what ends an upload early. Where no policy enforces, a
+// request has begun when it arrives and nothing can overtake it.
+func overtaken(permit *fence.Permit, touches []fence.Touch) <-chan struct{} {
+	if !slices.ContainsFunc(touches, func(t fence.Touch) bool { return t.Policy.Enforced() }) {
 		return nil
 	}
 	return permit.Overtaken()

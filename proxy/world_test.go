@@ -46,6 +46,7 @@ type world struct {
 	conn   *client // of says
 
 	serving atomic.Int64 // requests in the handler
+	left    atomic.Int64 // requests whose client has left meanwhile
 }
 
 // open starts a world. At the end of the test it stops it and checks what must
@@ -83,6 +84,8 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 	w.server.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.serving.Add(1)
 		defer w.serving.Add(-1)
+		stop := context.AfterFunc(r.Context(), func() { w.left.Add(1) })
+		defer stop()
 		w.proxy.ServeHTTP(rw, r)
 	})
 	served := make(chan error, 1)
