@@ -59,12 +59,6 @@ func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 	}
 	g.waiting.add(p)
 	g.waiters++
-	switch {
-	case !p.enforced:
-		g.begin(p)
-	case p.ask || p.stream:
-		p.phase = ready
-	}
 	return p, Verdict{}
 }
 

@@ -24,7 +24,14 @@ func (g *Gate) judge(p *Permit) Verdict {
 
 // tryBegin lets a permit begin if everything allows it.
 func (g *Gate) tryBegin(p *Permit) {
-	if p.phase != ready || missing(g.standing(p)) != Passed {
+	if p.phase != ready {
+		return
+	}
+	if !p.enforced { // neither refused nor made to wait
+		g.begin(p)
+		return
+	}
+	if missing(g.standing(p)) != Passed {
 		return
 	}
 	if v := g.judge(p); !v.OK() {

@@ -30,7 +30,8 @@ type Ledger interface {
 	// Commit records all rows in one transaction. When it returns nil they
 	// survive kill −9 and power loss. An error that is ErrLedgerFull leaves the
 	// ledger as it was, and the call may be repeated; after any other error
-	// what is on disk is unknown and the ledger must not be used again.
+	// what is on disk is unknown and the gate does not use the ledger again.
+	// ctx need not be heeded: a commit that is broken off leaves the same doubt.
 	Commit(ctx context.Context, rows []Row) error
 
 	// Start durably clears the clean flag, stores settle and returns the

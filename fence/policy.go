@@ -22,7 +22,9 @@ var policyNames = [...]string{"open", "observe", "adopt", "require"}
 func (p Policy) String() string { return policyNames[p] }
 
 // Enforced reports whether a request under p can be refused or made to wait.
-// The promises on order and owners hold for enforced policies only.
+// Under the others a request begins as soon as it is ready, beside whatever is
+// in flight; enforced ones still wait for it. The promises on order and owners
+// hold for enforced policies only.
 func (p Policy) Enforced() bool { return p >= Adopt }
 
 // ParsePolicy reads a policy's name.

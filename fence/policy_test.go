@@ -17,6 +17,9 @@ func TestObserveNeverRefusesOrWaits(t *testing.T) {
 		if v := none.Observed(); v.Reason != TokenMissing {
 			t.Errorf("observed %q", v.Reason)
 		}
+		for _, p := range []*Permit{new, old, none} {
+			begin(t, p)
+		}
 		if s := g.State(); s.Begun != 3 {
 			t.Errorf("%d have begun, want all 3 side by side", s.Begun)
 		}
