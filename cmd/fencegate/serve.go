@@ -29,6 +29,9 @@ func (c *serveCmd) Run(std streams) error {
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerBuildInfo(reg)
 
+	// A file size limit is to be an error of the write that meets it, not the end
+	// of the process.
+	signal.Ignore(syscall.SIGXFSZ)
 	signals, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
 	s, err := startService(signals, &c.Config, c.Init, log, reg)
