@@ -95,6 +95,7 @@ func (c *client) closed() {
 	if rest, err := io.ReadAll(c.in); err != nil || len(rest) > 0 {
 		c.t.Errorf("the connection was to be closed: got %q, %v", rest, err)
 	}
+	c.Close()
 }
 
 // cut checks that the connection ends, by whatever means, without an answer.

@@ -75,13 +75,23 @@ func (s *fakeStore) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome,
 }
 
 // Write implements Upstream.
-func (s *fakeStore) Write(_ context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
+func (s *fakeStore) Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
 	text, err := io.ReadAll(body)
 	if err != nil || int64(len(text)) != size {
 		return nil, fence.NotSent, errors.New("the body does not have its size")
 	}
 	s.note(r, string(text))
-	return s.write(r, string(text))
+	return s.carryOut(ctx, r, string(text))
+}
+
+// carryOut ends without an answer if ctx ends first, as a store over the
+// network does.
+func (s *fakeStore) carryOut(ctx context.Context, r *http.Request, body string) (*http.Response, fence.Outcome, error) {
+	res, outcome, err := s.write(r.WithContext(ctx), body)
+	if ctx.Err() != nil {
+		return nil, fence.Uncertain, ctx.Err()
+	}
+	return res, outcome, err
 }
 
 // check fails the test when the store was sent what no store may be sent.
@@ -127,10 +137,10 @@ func (s *fakeStager) Prepare(_ context.Context, r *http.Request, body io.Reader)
 		return nil, nil, err
 	}
 	s.tally(&s.prepared)
-	commit := func(context.Context) (*http.Response, fence.Outcome, error) {
+	commit := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
 		s.tally(&s.commits)
 		s.note(r, text.String())
-		return s.write(r, text.String())
+		return s.carryOut(ctx, r, text.String())
 	}
 	return commit, func() { s.tally(&s.aborted) }, nil
 }

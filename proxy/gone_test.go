@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fencegate/fence"
+	"fencegate/integration/harness"
 )
 
 // A client that goes away before its body has arrived leaves nothing behind
@@ -82,6 +83,7 @@ func TestClientGoneAfterBegin(t *testing.T) {
 		c.send("PUT /a\nX-Fencing-Token: 5\n\nv5")
 		<-h.arrived
 		c.reset()
+		harness.Eventually(t, "the client to be missed", func() (any, bool) { n := w.left.Load(); return n, n == 1 })
 		next := w.dial()
 		request := "PUT /a\nX-Fencing-Token: 6\n\nv6"
 		next.send(request)
@@ -89,6 +91,9 @@ func TestClientGoneAfterBegin(t *testing.T) {
 		close(h.release)
 		next.gets(request, stored)
 		w.ended()
+		if n := w.gauge("fencegate_uncertain_total"); n != 0 {
+			t.Errorf("%v writes were cut off with their client", n)
+		}
 		if got := w.store.requests(); len(got) != 2 || got[0].body != "v5" || got[1].body != "v6" {
 			t.Errorf("the store was sent %+v", got)
 		}

@@ -87,6 +87,42 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// A write may take as long as UpstreamTimeout.
+func TestUpstreamTimeout(t *testing.T) {
+	for _, stages := range []bool{false, true} {
+		var s *fakeStager
+		changes := []func(*plan){settle(7 * time.Second), func(p *plan) { p.opts.UpstreamTimeout = 50 * time.Millisecond }}
+		if stages {
+			changes = append(changes, staging(&s))
+		}
+		w := open(t, changes...)
+		w.store.write = func(r *http.Request, _ string) (*http.Response, fence.Outcome, error) {
+			<-r.Context().Done()
+			return storeSays(201, "too late"), fence.Definite, nil
+		}
+		w.says("PUT /a\nX-Fencing-Token: 5\n\nv", want{status: 504, reason: reasonUnknown, resource: "/a", token: "5", retry: "7"})
+	}
+}
+
+// A read ends with its client.
+func TestReadEndsWithItsClient(t *testing.T) {
+	w := open(t)
+	arrived := make(chan struct{})
+	w.store.read = func(_ http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
+		close(arrived)
+		<-r.Context().Done()
+		return fence.Uncertain, r.Context().Err()
+	}
+	c := w.dial()
+	c.send("GET /a")
+	<-arrived
+	c.reset()
+	w.ended()
+	if n := w.gauge("fencegate_rejections_total{reason=upstream_timeout,route=default}"); n != 0 {
+		t.Errorf("%v refusals are counted, want none: nobody was there to be refused", n)
+	}
+}
+
 // Without a settle time there is nothing to wait for.
 func TestUnknownOutcomeWithoutSettle(t *testing.T) {
 	w := open(t)
