@@ -1,16 +1,12 @@
 package integration
 
 import (
-	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 
 	"fencegate/integration/harness"
 )
@@ -79,54 +75,4 @@ func TestDemoTellsBothActs(t *testing.T) {
 			d.leavesNothing(t)
 		})
 	}
-}
-
-// What a demo claims it must have seen: when a step fails, so does the demo.
-func TestDemoFailsWhenAStepDoes(t *testing.T) {
-	t.Parallel()
-	t.Run("no Redis there", func(t *testing.T) {
-		t.Parallel()
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-		d := startDemo(t, "--redis", l.Addr().String())
-		if code := d.Wait(); code != 69 {
-			t.Errorf("exit code %d, want 69", code)
-		}
-		if said := strings.Join(d.Stderr(), "\n"); strings.Count(said, "\n") != 0 || !strings.Contains(said, l.Addr().String()) {
-			t.Errorf("it says %q, want one line with the address", said)
-		}
-		d.leavesNothing(t)
-	})
-	t.Run("a Redis that gives no tokens", func(t *testing.T) {
-		t.Parallel()
-		r := harness.Redis(t)
-		rdb := redis.NewClient(&redis.Options{Addr: r.Addr()})
-		defer rdb.Close()
-		if err := rdb.Set(context.Background(), counterKey, "no number", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		d := startDemo(t, "--redis", r.Addr())
-		if code := d.Wait(); code != 1 {
-			t.Errorf("exit code %d, want 1", code)
-		}
-		if said := strings.Join(d.Stderr(), "\n"); !strings.Contains(said, "the token counter does not hold a number") {
-			t.Errorf("it says %q, which does not tell the cause", said)
-		}
-		d.leavesNothing(t)
-	})
-	t.Run("told to end while A is paused", func(t *testing.T) {
-		t.Parallel()
-		d := startDemo(t)
-		d.AwaitLine("A is paused")
-		if err := syscall.Kill(d.PID(), syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
-		if code := d.Wait(); code != 1 {
-			t.Errorf("exit code %d, want 1", code)
-		}
-		d.leavesNothing(t)
-	})
 }
