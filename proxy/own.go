@@ -183,7 +183,7 @@ func (p *Proxy) readClaim(c *claimRequest, s *fence.Stamp) ([]string, *Refusal) 
 	}
 	var err error
 	if s.Token, err = p.parseToken(c.Token); err != nil {
-		return nil, &Refusal{Reason: reasonTokenMalformed, Detail: `"token": ` + err.Error() + "."}
+		return nil, refuseToken(`"token"`, err)
 	}
 	if c.Owner != nil {
 		if s.Owner, err = fence.ParseOwner(*c.Owner); err != nil {

@@ -22,6 +22,11 @@ type Options struct {
 	Rest Route
 	// MaxToken is the highest accepted token. Default fence.DefaultMaxToken.
 	MaxToken fence.Token
+	// TokenKind says what tokens are. With fence.TimeTokens those that are
+	// ahead of the clock are refused. Default: any.
+	TokenKind fence.TokenKind
+	// Now tells the time that tokens are compared with. Default: time.Now.
+	Now func() time.Time
 	// LedgerID is told in answers to claims.
 	LedgerID string
 	// Settle is told to clients whose write had no definite answer.
@@ -60,6 +65,9 @@ func New(gate *fence.Gate, proto protocol.Protocol, upstream Upstream, opts Opti
 	}
 	if opts.UpstreamTimeout == 0 {
 		opts.UpstreamTimeout = 5 * time.Minute
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
 	}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)

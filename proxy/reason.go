@@ -10,21 +10,22 @@ import (
 // Reasons of refusals that are not the gate's. They are part of the HTTP
 // contract, like the gate's own.
 const (
-	reasonNotFenceRoot   fence.Reason = "not_a_fence_root"
-	reasonOwnerMissing   fence.Reason = "owner_missing"
-	reasonTokenMalformed fence.Reason = "token_malformed"
-	reasonOwnerMalformed fence.Reason = "owner_malformed"
-	reasonPath           fence.Reason = "path_ambiguous"
-	reasonMalformed      fence.Reason = "request_malformed"
-	reasonPathLong       fence.Reason = "path_too_long"
-	reasonMethod         fence.Reason = "method_refused"
-	reasonNotFound       fence.Reason = "not_found"
-	reasonUnreachable    fence.Reason = "upstream_unreachable"
-	reasonUnknown        fence.Reason = "outcome_unknown"
-	reasonTimeout        fence.Reason = "upstream_timeout"
-	reasonBodyLarge      fence.Reason = "body_too_large"
-	reasonSpoolFull      fence.Reason = "spool_full"
-	reasonBodyTimeout    fence.Reason = "body_timeout"
+	reasonNotFenceRoot     fence.Reason = "not_a_fence_root"
+	reasonOwnerMissing     fence.Reason = "owner_missing"
+	reasonTokenMalformed   fence.Reason = "token_malformed"
+	reasonTokenImplausible fence.Reason = "token_implausible"
+	reasonOwnerMalformed   fence.Reason = "owner_malformed"
+	reasonPath             fence.Reason = "path_ambiguous"
+	reasonMalformed        fence.Reason = "request_malformed"
+	reasonPathLong         fence.Reason = "path_too_long"
+	reasonMethod           fence.Reason = "method_refused"
+	reasonNotFound         fence.Reason = "not_found"
+	reasonUnreachable      fence.Reason = "upstream_unreachable"
+	reasonUnknown          fence.Reason = "outcome_unknown"
+	reasonTimeout          fence.Reason = "upstream_timeout"
+	reasonBodyLarge        fence.Reason = "body_too_large"
+	reasonSpoolFull        fence.Reason = "spool_full"
+	reasonBodyTimeout      fence.Reason = "body_timeout"
 )
 
 // answers gives each reason its status and title. A reason that is not here is
@@ -40,6 +41,7 @@ var answers = map[fence.Reason]struct {
 	reasonOwnerMissing:      {http.StatusPreconditionRequired, "An owner is required"},
 	reasonNotFenceRoot:      {http.StatusConflict, "This name is not a fenced resource"},
 	reasonTokenMalformed:    {http.StatusBadRequest, "The fencing token is malformed"},
+	reasonTokenImplausible:  {http.StatusBadRequest, "The fencing token is implausible"},
 	reasonOwnerMalformed:    {http.StatusBadRequest, "The owner is malformed"},
 	reasonPath:              {http.StatusBadRequest, "The path is ambiguous"},
 	reasonMalformed:         {http.StatusBadRequest, "The request is malformed"},

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 
@@ -50,11 +49,10 @@ func (p *Proxy) readStamp(r *http.Request, s *fence.Stamp) *Refusal {
 		if len(lines) != 1 {
 			return malformed(headerToken, "was sent more than once; send exactly one")
 		}
-		token, err := p.parseToken(lines[0])
-		if err != nil {
-			return malformed(headerToken, err.Error())
+		var err error
+		if s.Token, err = p.parseToken(lines[0]); err != nil {
+			return refuseToken(headerToken, err)
 		}
-		s.Token = token
 	}
 	if lines, ok := r.Header[headerOwner]; ok {
 		if len(lines) != 1 {
@@ -67,20 +65,6 @@ func (p *Proxy) readStamp(r *http.Request, s *fence.Stamp) *Refusal {
 		s.Owner = owner
 	}
 	return nil
-}
-
-// parseToken adds to the syntax error what is wrong in the common cases.
-func (p *Proxy) parseToken(text string) (fence.Token, error) {
-	token, err := fence.ParseToken(text, p.opts.MaxToken)
-	switch {
-	case err == nil:
-		return token, nil
-	case text == "":
-		return 0, errors.New("is empty; was the variable that holds the token set?")
-	case strings.Contains(text, ","):
-		return 0, errors.New("is a list; send exactly one token")
-	}
-	return 0, err
 }
 
 // checkName refuses header names that stand for another one with some servers.
