@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -44,26 +43,32 @@ type routes []*Route
 // do not match.
 func compile(given []Route, rest Route) (routes, error) {
 	var faults *multierror.Error
+	for _, f := range CheckRoutes(given) {
+		faults = multierror.Append(faults, f)
+	}
+	if faults != nil {
+		return nil, faults
+	}
 	var rs routes
-	for i, r := range append(given[:len(given):len(given)], rest) {
-		if r.Path == "" {
-			r.Path = "/"
-		}
-		if r.Name == "" && i == len(given) {
-			r.Name = "default"
-		} else if r.Name == "" {
-			r.Name = fmt.Sprint("r", i)
-		}
+	for i, r := range given {
+		r.Name, r.Path = nameOf(r, i), pathOf(r)
+		rs = append(rs, &r)
+	}
+	if rest.Name == "" {
+		rest.Name = defaultName
+	}
+	rest.Path = pathOf(Route{})
+	rs = append(rs, &rest)
+	for i, r := range rs {
 		var err error
 		if r.pattern, err = parsePattern(r.Path, r.Names); err != nil {
-			faults = multierror.Append(faults, fmt.Errorf("route %s: path %s: %w", r.Name, r.Path, err))
+			return nil, err
 		}
-		rs = append(rs, &r)
 		if len(r.pattern) == 0 {
-			break // nothing gets past it
+			return rs[:i+1], nil // nothing gets past it
 		}
 	}
-	return rs, faults.ErrorOrNil()
+	return rs, nil
 }
 
 // resolve finds the route of an escaped path, and the resource that it names
