@@ -57,7 +57,7 @@ type Options struct {
 	// Busy. Default 65,536.
 	MaxPermits int
 	// CacheSize limits the paths kept in memory; those in use may exceed it.
-	// Default 32,768.
+	// Default 8,192, about 4 MiB.
 	CacheSize int
 	// OnCommit, if set, is told of every call of the ledger's Commit. It must
 	// not call the gate.
@@ -86,7 +86,7 @@ func Start(ctx context.Context, ledger Ledger, opts Options) (*Gate, error) {
 		opts.MaxPermits = 65_536
 	}
 	if opts.CacheSize == 0 {
-		opts.CacheSize = 32_768
+		opts.CacheSize = 8_192
 	}
 	meta, err := ledger.Start(ctx, opts.Settle)
 	if err != nil {

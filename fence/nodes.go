@@ -23,21 +23,34 @@ func (s *nodes) init(limit int) {
 func (s *nodes) hold(r Resource) *node {
 	n, ok := s.all[r.key]
 	if !ok {
-		n = &node{path: r}
-		if parent, ok := r.Parent(); ok {
-			p := s.hold(parent)
-			n.parent = p
-			if n.nextSibling = p.child; p.child != nil {
-				p.child.prevSibling = n
-			}
-			p.child = n
-		}
-		// The key may be a piece of a request's path; do not keep that alive.
-		n.path = Resource{strings.Clone(r.key)}
-		n.mark.durable.Key = Key{Mark, n.path}
-		n.floor.durable.Key = Key{Floor, n.path}
-		s.all[n.path.key] = n
+		// The key may be a piece of a whole request, which is not to be kept. The
+		// ancestors' keys are pieces of the copy.
+		n = s.make(Resource{strings.Clone(r.key)})
 	}
+	return s.take(n)
+}
+
+func (s *nodes) make(r Resource) *node {
+	n := &node{path: r}
+	if parent, ok := r.Parent(); ok {
+		p, ok := s.all[parent.key]
+		if !ok {
+			p = s.make(parent)
+		}
+		n.parent = s.take(p)
+		if n.nextSibling = p.child; p.child != nil {
+			p.child.prevSibling = n
+		}
+		p.child = n
+	}
+	n.mark.durable.Key = Key{Mark, r}
+	n.floor.durable.Key = Key{Floor, r}
+	s.all[r.key] = n
+	return n
+}
+
+// take adds a reference.
+func (s *nodes) take(n *node) *node {
 	if n.refs++; n.refs == 1 && n.nextIdle != nil {
 		n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
 		n.prevIdle, n.nextIdle = nil, nil
