@@ -66,14 +66,9 @@ func openLocked(ctx context.Context, dir, path string, opts Options, wait time.D
 	if err := checkSuspect(dir); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case isMissing(err):
-		return nil, missing(path)
-	case errors.Is(err, syscall.EISDIR):
-		return nil, damagedFile(path, "it is a directory")
-	case err != nil:
-		return nil, unusable(path, err)
+	file, err := openExisting(path, os.O_RDWR)
+	if err != nil {
+		return nil, err
 	}
 	l, err := openFile(ctx, file, opts, wait)
 	if err != nil {
@@ -84,33 +79,57 @@ func openLocked(ctx context.Context, dir, path string, opts Options, wait time.D
 	return l, nil
 }
 
-func openFile(ctx context.Context, file *os.File, opts Options, wait time.Duration) (*Ledger, error) {
+func openExisting(path string, flag int) (*os.File, error) {
+	file, err := os.OpenFile(path, flag, 0)
+	switch {
+	case isMissing(err):
+		return nil, missing(path)
+	case errors.Is(err, syscall.EISDIR):
+		return nil, damagedFile(path, "it is a directory")
+	case err != nil:
+		return nil, unusable(path, err)
+	}
+	return file, nil
+}
+
+// checkContent verifies a file that nobody changes, and returns its meta record
+// and size.
+func checkContent(ctx context.Context, file *os.File, opts Options) (fence.Meta, int64, error) {
 	path := file.Name()
 	// The file may be a link to elsewhere.
 	if err := checkFilesystem(path, opts); err != nil {
-		return nil, err
+		return fence.Meta{}, 0, err
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return nil, unusable(path, err)
+		return fence.Meta{}, 0, unusable(path, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, damagedFile(path, "it is no regular file")
+		return fence.Meta{}, 0, damagedFile(path, "it is no regular file")
 	}
 	meta, err := verify(ctx, file, info.Size(), nil)
 	var newer newerFormat
 	switch {
 	case errors.As(err, &newer):
-		return nil, &fence.OpenError{Path: path, Err: fence.ErrLedgerNewer, Detail: newer.Error(),
+		err = &fence.OpenError{Path: path, Err: fence.ErrLedgerNewer, Detail: newer.Error(),
 			Remedy: "use the fencegate that wrote it, or a later one"}
 	case err != nil && ctx.Err() != nil:
-		return nil, ctx.Err()
+		err = ctx.Err()
 	case err != nil:
-		return nil, damagedFile(path, err.Error())
+		err = damagedFile(path, err.Error())
 	case opts.ExpectID != "" && opts.ExpectID != meta.ID:
-		return nil, &fence.OpenError{Path: path, Err: fence.ErrLedgerForeign,
+		err = &fence.OpenError{Path: path, Err: fence.ErrLedgerForeign,
 			Detail: fmt.Sprintf("its id is %s, expected %s", meta.ID, opts.ExpectID),
 			Remedy: "use the state directory that belongs to the storage"}
+	}
+	return meta, info.Size(), err
+}
+
+func openFile(ctx context.Context, file *os.File, opts Options, wait time.Duration) (*Ledger, error) {
+	path := file.Name()
+	meta, _, err := checkContent(ctx, file, opts)
+	if err != nil {
+		return nil, err
 	}
 	first, err := mapFirstPages(file)
 	if err != nil {
