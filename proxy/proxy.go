@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"time"
 
 	"fencegate/fence"
@@ -140,7 +139,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 		return p.read(x, q)
 	}
 
-	body := p.takeIn(x, overtaken(permit, q.touches))
+	body := p.takeIn(x, permit.Overtaken())
 	defer body.release()
 	staged, err := p.stage(x, q, body)
 	body.unwatch() // however much of it the store has read
@@ -158,15 +157,6 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	return p.deliver(x, res, outcome, err)
 }
 
-// overtaken returns what ends an upload early. Where no policy enforces, a
-// request has begun when it arrives and nothing can overtake it.
-func overtaken(permit *fence.Permit, touches []fence.Touch) <-chan struct{} {
-	if !slices.ContainsFunc(touches, func(t fence.Touch) bool { return t.Policy.Enforced() }) {
-		return nil
-	}
-	return permit.Overtaken()
-}
-
 // begin waits for the request's turn.
 func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 	start := time.Now()
@@ -182,7 +172,7 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	out := outgoing(x.r.Context(), x.r, q)
 	out.Body = io.NopCloser(body)
 	w := &storeWriter{ResponseWriter: x.w, x: x}
-	outcome, err := p.upstream.Read(w, out)
+	outcome, err := p.storeOf(q).Read(w, out)
 	var own storeAnswer
 	switch {
 	case err == nil:
@@ -214,7 +204,7 @@ type staged struct {
 // stage takes in the request's body.
 func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
 	out := outgoing(x.r.Context(), x.r, q)
-	if stager, ok := p.upstream.(Stager); ok && q.intent.Stores {
+	if stager, ok := p.storeOf(q).(Stager); ok && q.intent.Stores {
 		commit, abort, err := stager.Prepare(x.r.Context(), out, body)
 		if err != nil {
 			return staged{}, err
@@ -237,7 +227,7 @@ func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
 		return staged{}, err
 	}
 	send := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-		return p.upstream.Write(ctx, out.WithContext(ctx), kept.reader(), kept.size)
+		return p.storeOf(q).Write(ctx, out.WithContext(ctx), kept.reader(), kept.size)
 	}
 	return staged{send: send, drop: kept.drop}, nil
 }

@@ -74,6 +74,14 @@ func (p *Proxy) touches(q *request) (touches []fence.Touch, ownerRequired bool) 
 	return touches, ownerRequired
 }
 
+// storeOf returns where the request goes.
+func (p *Proxy) storeOf(q *request) Upstream {
+	if q.route.Upstream != nil {
+		return q.route.Upstream
+	}
+	return p.upstream
+}
+
 // readTarget splits the request target. It is taken from the request line
 // itself: net/url's view of it has been decoded and put together again, and
 // what is judged must be what is sent.

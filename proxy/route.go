@@ -32,6 +32,9 @@ type Route struct {
 	// AlsoWrites lists methods that write the object that they name (POST,
 	// PATCH), beyond those of the protocol.
 	AlsoWrites []string
+	// Upstream is the proxy's store as it is for this route, where its answers
+	// mean something else. Default: the proxy's.
+	Upstream Upstream
 
 	pattern pattern
 }
