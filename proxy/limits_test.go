@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fencegate/integration/harness"
 )
 
 func TestBodyTooLarge(t *testing.T) {
@@ -79,11 +81,11 @@ func TestBodyTimeouts(t *testing.T) {
 		head   string
 		drip   bool // a byte every now and then
 	}{
-		{"nothing comes", BodyLimits{Idle: 50 * time.Millisecond}, "Content-Length: 1000", false},
-		{"nothing comes, large", BodyLimits{Idle: 50 * time.Millisecond}, "Content-Length: 1000000000", false},
-		{"nothing comes, chunked", BodyLimits{Idle: 50 * time.Millisecond}, "Transfer-Encoding: chunked", false},
-		{"too slow", BodyLimits{Idle: 200 * time.Millisecond, MinRate: 1000}, "Content-Length: 1000", true},
-		{"too long", BodyLimits{Idle: 200 * time.Millisecond, MinRate: 1, Total: 300 * time.Millisecond}, "Content-Length: 1000", true},
+		{"nothing comes", BodyLimits{Idle: 300 * time.Millisecond}, "Content-Length: 1000", false},
+		{"nothing comes, large", BodyLimits{Idle: 300 * time.Millisecond}, "Content-Length: 1000000000", false},
+		{"nothing comes, chunked", BodyLimits{Idle: 300 * time.Millisecond}, "Transfer-Encoding: chunked", false},
+		{"too slow", BodyLimits{Idle: 300 * time.Millisecond, MinRate: 1000}, "Content-Length: 1000", true},
+		{"too long", BodyLimits{Idle: 300 * time.Millisecond, MinRate: 1, Total: 500 * time.Millisecond}, "Content-Length: 1000", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -146,11 +148,12 @@ func TestSlowBodyIsTaken(t *testing.T) {
 // A client that does not take its answer is dropped.
 func TestAnswerThatIsNotTaken(t *testing.T) {
 	t.Parallel()
-	w := open(t, limits(BodyLimits{Idle: 100 * time.Millisecond}))
+	w := open(t, limits(BodyLimits{Idle: 500 * time.Millisecond}))
 	huge := strings.Repeat("x", 64<<20)
 	w.answers(200, huge)
 	c := w.dial()
 	c.send("PUT /a\nX-Fencing-Token: 5\n\nv")
+	harness.Eventually(t, "the write", func() (any, bool) { n := w.store.count(); return n, n == 1 })
 	w.ended()
 	w.received(0)
 	w.answers(200, "small")

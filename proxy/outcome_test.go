@@ -48,7 +48,8 @@ func TestOutcomes(t *testing.T) {
 	} {
 		for _, method := range []string{"PUT", "DELETE"} {
 			t.Run(method+" "+strconv.Itoa(c.status)+" "+c.outcome.String(), func(t *testing.T) {
-				w := open(t, settle(7*time.Second), maxWait(20*time.Millisecond))
+				t.Parallel()
+				w := open(t, settle(7*time.Second), maxWait(300*time.Millisecond))
 				closed := false
 				w.store.write = func(*http.Request, string) (*http.Response, fence.Outcome, error) {
 					if c.status == 0 {
@@ -135,7 +136,7 @@ func TestWriteThatPanicsIsUncertain(t *testing.T) {
 	for _, stages := range []bool{false, true} {
 		t.Run("store stages "+strconv.FormatBool(stages), func(t *testing.T) {
 			var s *fakeStager
-			changes := []func(*plan){settle(7 * time.Second), maxWait(20 * time.Millisecond)}
+			changes := []func(*plan){settle(7 * time.Second), maxWait(300 * time.Millisecond)}
 			if stages {
 				changes = append(changes, staging(&s))
 			}
@@ -175,7 +176,10 @@ func TestReadsThatFail(t *testing.T) {
 		w.says("HEAD /a"+header, want{status: 504, reason: reasonTimeout})
 		answer(fence.Definite, ownAnswer{storeSays(404, "none here", "X-Fencing-Reason: stale_token")})
 		w.says("GET /a"+header, want{status: 404, body: "none here"})
-		answer(fence.Definite, nil) // nothing written is an empty answer
+		w.store.read = func(rw http.ResponseWriter, _ *http.Request) (fence.Outcome, error) {
+			rw.Header().Set("X-Fencing-Reason", "stale_token")
+			return fence.Definite, nil // nothing written is an empty answer
+		}
 		w.says("GET /a"+header, want{status: 200})
 	}
 }

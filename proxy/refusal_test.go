@@ -67,16 +67,16 @@ func TestWhatCannotBegin(t *testing.T) {
 		then  want
 		want  want
 	}{
-		{"busy: an earlier write has not ended", []func(*plan){maxWait(30 * time.Millisecond)}, "", want{},
+		{"busy: an earlier write has not ended", []func(*plan){maxWait(300 * time.Millisecond)}, "", want{},
 			want{status: 503, reason: fence.Busy, resource: "/a", token: "5"}},
-		{"settling: an earlier write is in doubt", []func(*plan){maxWait(30 * time.Millisecond), settle(9 * time.Second)}, "PUT /doubt\nX-Fencing-Token: 4\n\nv",
+		{"settling: an earlier write is in doubt", []func(*plan){maxWait(300 * time.Millisecond), settle(9 * time.Second)}, "PUT /doubt\nX-Fencing-Token: 4\n\nv",
 			want{status: 504, reason: reasonUnknown, resource: "/doubt", token: "4", retry: "9"},
 			want{status: 503, reason: fence.Settling, resource: "/doubt", token: "5", retry: "≤9"}},
-		{"recovering: the last run did not stop clean", []func(*plan){maxWait(30 * time.Millisecond), settle(9 * time.Second), unclean}, "", want{},
+		{"recovering: the last run did not stop clean", []func(*plan){maxWait(300 * time.Millisecond), settle(9 * time.Second), unclean}, "", want{},
 			want{status: 503, reason: fence.Recovering, resource: "/a", token: "5", retry: "≤9"}},
 		{"ledger_unavailable: it cannot be written", []func(*plan){onCommit(func([]fence.Row) error { return errors.New("I/O error") })}, "", want{},
 			want{status: 503, reason: fence.LedgerUnavailable, resource: "/a", token: "5"}},
-		{"ledger_unavailable: it is full", []func(*plan){maxWait(30 * time.Millisecond), onCommit(func([]fence.Row) error { return fence.ErrLedgerFull })}, "", want{},
+		{"ledger_unavailable: it is full", []func(*plan){maxWait(300 * time.Millisecond), onCommit(func([]fence.Row) error { return fence.ErrLedgerFull })}, "", want{},
 			want{status: 503, reason: fence.LedgerUnavailable, resource: "/a", token: "5"}},
 		{"ledger_unavailable: it cannot be read", []func(*plan){func(p *plan) { p.ledger.OnRead = func([]fence.Key) error { return errors.New("I/O error") } }}, "", want{},
 			want{status: 503, reason: fence.LedgerUnavailable, resource: "/a", token: "5"}},

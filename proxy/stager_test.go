@@ -13,7 +13,7 @@ import (
 // What a store has prepared is committed or aborted, once, on every way.
 func TestStagerEndsWhatItPrepared(t *testing.T) {
 	var s *fakeStager
-	w := open(t, staging(&s), maxWait(30*time.Millisecond))
+	w := open(t, staging(&s), maxWait(300*time.Millisecond))
 	w.says("PUT /a\nX-Fencing-Token: 5\n\nv", stored)
 	s.wants(t, 1, 1, 0)
 	w.says("DELETE /b\nX-Fencing-Token: 5", stored) // nothing to stage
@@ -51,6 +51,28 @@ func TestStagerEndsWhatItPrepared(t *testing.T) {
 	w.received(0)
 	s.wants(t, 3, 2, 1)
 	w.saw("PUT /a", "DELETE /b", "PUT /c")
+}
+
+// A store may answer before it has read the body. What becomes of the request's
+// mark then no longer concerns its connection.
+func TestStagerAnswersEarly(t *testing.T) {
+	var s *fakeStager
+	w := open(t, staging(&s))
+	s.prepare = func(r *http.Request, body io.Reader) error {
+		if _, err := io.ReadFull(body, make([]byte, 3)); err != nil {
+			return err
+		}
+		return ownAnswer{storeSays(507, "full")}
+	}
+	c := w.dial()
+	request := "PUT /a\nX-Fencing-Token: 5\nContent-Length: 6"
+	c.send(request)
+	c.raw("abc")
+	c.gets(request, want{status: 507, body: "full"})
+	w.claims(`{"resource":"/a","token":"6"}`, `{"resources":[{"resource":"/a","covers":"object"}],"token":"6","ledger":"ledger-1"}`)
+	c.raw("def")
+	c.asks("GET /a\nX-Fencing-Token: 6", read)
+	s.wants(t, 0, 0, 0)
 }
 
 // A store that finds a body too short itself is answered like one that did not.
