@@ -17,17 +17,28 @@ const (
 	exitBug         = 70
 	exitNetworkFS   = 71 // the ledger is on a network file system
 	exitCreate      = 73 // ledger or storage cannot be created or written, or the ledger exists already
-	exitHeld        = 75 // the ledger or an address is in use by another process
+	exitUnknown     = 74 // a write may still take effect, or not
+	exitHeld        = 75 // the ledger, an address or a lock is in use by another process
+	exitLost        = 76 // the lock was lost, or the fence has seen a later holder
 	exitConfig      = 78 // configuration
+
+	exitNotExecutable = 126 // as shells have it
+	exitNotFound      = 127
 )
 
-// exitError carries the exit code that an error ends the process with.
+// exitError carries the exit code that an error ends the process with. Without
+// an error there is nothing to tell: a command has told it already.
 type exitError struct {
 	code int
 	err  error
 }
 
-func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
 func (e *exitError) Unwrap() error { return e.err }
 
 // exitCode returns the code for an error; what it does not know is a bug.

@@ -11,9 +11,13 @@ import (
 
 // cli is the command line: one field per subcommand, one file each.
 type cli struct {
-	Serve   serveCmd   `cmd:"" help:"Run the proxy in front of a store."`
-	Demo    demoCmd    `cmd:"" help:"Show a paused lock holder overwriting newer data, and the fence refusing it."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Serve       serveCmd       `cmd:"" help:"Run the proxy in front of a store."`
+	Lock        lockCmd        `cmd:"" help:"Run a command while holding a lock."`
+	Claim       claimCmd       `cmd:"" help:"Cut off earlier holders of a path, within fencegate lock."`
+	Ledger      ledgerCmd      `cmd:"" help:"Make the ledger, verify it, look into it."`
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running fencegate whether it is ready."`
+	Demo        demoCmd        `cmd:"" help:"Show a paused lock holder overwriting newer data, and the fence refusing it."`
+	Version     versionCmd     `cmd:"" help:"Print the version."`
 
 	DemoWriter demoWriterCmd `cmd:"" hidden:""`
 }
@@ -44,7 +48,7 @@ func run(args []string, std streams) int {
 	} else {
 		err = &exitError{exitUsage, fmt.Errorf("%w (fencegate --help lists commands and flags)", err)}
 	}
-	if err != nil {
+	if err != nil && err.Error() != "" {
 		fmt.Fprintln(std.err, "fencegate:", err)
 	}
 	return exitCode(err)

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"fencegate/fence"
+)
+
+// checkResource reads the flag -r.
+func checkResource(path string) error {
+	if path == "" {
+		return errors.New("-r is missing: expected a path such as /reports/q3.csv")
+	}
+	if _, err := fence.Canonical(path, fence.NameOptions{}); err != nil {
+		return fmt.Errorf("-r %q: expected a path such as /reports/q3.csv: %w", path, err)
+	}
+	return nil
+}
+
+// checkFence reads the flag --fence. It shows no URL that may hold a password.
+func checkFence(fence string) error {
+	const expected = "expected the fencegate's http://HOST:PORT, here or in FENCEGATE_FENCE"
+	if fence == "" {
+		return errors.New("--fence is missing: " + expected)
+	}
+	u, err := url.Parse(fence)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" || strings.TrimSuffix(u.Path, "/") != "" {
+		return errors.New("--fence: " + expected + ", without user, path and query")
+	}
+	return nil
+}
+
+// redisOptions reads the flag --redis. It shows nothing of it: there may be a
+// password in it.
+func redisOptions(redisAddr string) (*redis.Options, error) {
+	const expected = "expected HOST:PORT, or redis://USER:PASSWORD@HOST:PORT/DB, here or in FENCEGATE_REDIS"
+	options := &redis.Options{Addr: redisAddr}
+	switch {
+	case redisAddr == "":
+		return nil, errors.New("--redis is missing: " + expected)
+	case strings.Contains(redisAddr, "://"):
+		var err error
+		if options, err = redis.ParseURL(redisAddr); err != nil {
+			return nil, errors.New("--redis: " + expected)
+		}
+	default:
+		if _, port, err := net.SplitHostPort(redisAddr); err != nil || port == "" || strings.Contains(redisAddr, "@") {
+			return nil, errors.New("--redis: " + expected)
+		}
+	}
+	options.ContextTimeoutEnabled = true // a Redis that is frozen holds nothing up
+	return options, nil
+}
+
+// oneLine joins faults where a script expects one line.
+func oneLine(errs []error) string {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}

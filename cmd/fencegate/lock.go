@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+	"github.com/redis/go-redis/v9"
+
+	"fencegate/lockclient"
+)
+
+type lockCmd struct {
+	Resource  string         `short:"r" env:"-" placeholder:"PATH" help:"What to lock, as it stands in a URL: /reports/q3.csv."`
+	Redis     string         `placeholder:"ADDR" help:"The Redis that locks are taken in: HOST:PORT, or redis://USER:PASSWORD@HOST:PORT/DB, which belongs into the environment rather than here."`
+	Fence     string         `placeholder:"URL" help:"The fencegate in front of the storage: http://HOST:PORT."`
+	TTL       time.Duration  `default:"15s" env:"-" placeholder:"DURATION" help:"How long the lock outlives a crash of this process (default ${default})."`
+	Grace     *time.Duration `env:"-" placeholder:"DURATION" help:"How long before the end of a lease that cannot be renewed the command gets TERM (default: 2s, at most a quarter of the TTL)."`
+	Wait      *time.Duration `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
+	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder."`
+	Code      int            `short:"E" name:"conflict-exit-code" default:"75" env:"-" placeholder:"CODE" help:"Exit code when the lock was not acquired in time (default ${default})."`
+	Tree      bool           `env:"-" help:"Claim everything below the path too."`
+	Namespace string         `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
+	Command   []string       `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments, after --."`
+}
+
+// Help is what fencegate lock --help says before its flags.
+func (lockCmd) Help() string {
+	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner.
+
+When the lease cannot be renewed, the command and all that it has started get TERM, and KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock.
+
+Exit code: the command's (128+n for a signal, 126 or 127 when it cannot be started); 75 not acquired in time; 76 the lock was lost; 74 the command could not be ended in time; 69 Redis or the fence does not answer; 64 usage.`
+}
+
+// grace returns how long before the lease's end TERM is due.
+func (c *lockCmd) grace() time.Duration {
+	if c.Grace != nil {
+		return *c.Grace
+	}
+	return min(2*time.Second, c.TTL/4)
+}
+
+func (c *lockCmd) wait() time.Duration {
+	if c.Wait != nil {
+		return *c.Wait
+	}
+	return time.Minute
+}
+
+// check reports everything that is wrong at once, in one line.
+func (c *lockCmd) check() error {
+	var faults *multierror.Error
+	fault := func(format string, args ...any) {
+		faults = multierror.Append(faults, fmt.Errorf(format, args...))
+	}
+	if err := checkResource(c.Resource); err != nil {
+		fault("%w", err)
+	}
+	if _, err := redisOptions(c.Redis); err != nil {
+		fault("%w", err)
+	}
+	if err := checkFence(c.Fence); err != nil {
+		fault("%w", err)
+	}
+	if c.TTL < 100*time.Millisecond || c.TTL > 24*time.Hour {
+		fault("--ttl %s: expected 100ms to 24h", c.TTL)
+	} else if g := c.grace(); g < 0 || g > c.TTL/2 {
+		fault("--grace %s: expected at most half of --ttl %s, for the lease is renewed when a third of it has passed", g, c.TTL)
+	}
+	switch {
+	case c.Wait != nil && c.NoWait:
+		fault("-w and -n: expected one of them")
+	case c.wait() < 0:
+		fault("-w %s: expected a duration of 0 or more", c.wait())
+	}
+	if c.Code < 0 || c.Code > 255 {
+		fault("-E %d: expected an exit code from 0 to 255", c.Code)
+	}
+	if c.Namespace == "" || strings.ContainsAny(c.Namespace, "{}") {
+		fault("--namespace %q: expected a name without { and }", c.Namespace)
+	}
+	if len(c.Command) == 0 {
+		fault("no command: expected one after --, as in fencegate lock … -- ./job.sh")
+	}
+	if faults == nil {
+		return nil
+	}
+	faults.ErrorFormat = oneLine
+	return &exitError{exitUsage, faults}
+}
+
+// Run takes the lock, runs the command, and ends when nothing of it is left
+// and the lock is given back.
+func (c *lockCmd) Run(std streams) error {
+	if len(c.Command) > 0 && c.Command[0] == "--" { // kong leaves it in
+		c.Command = c.Command[1:]
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	path, err := findProgram(c.Command[0])
+	if err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals, notIgnored(append(forwarded, syscall.SIGCHLD, syscall.SIGCONT))...)
+
+	redis.SetLogger(quiet{})
+	options, err := redisOptions(c.Redis)
+	if err != nil {
+		return err
+	}
+	rdb := redis.NewClient(options)
+	defer rdb.Close()
+	locks, err := lockclient.New(rdb, c.options()...)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	defer locks.Close()
+	lock, err := c.take(locks, signals)
+	if err != nil {
+		return err
+	}
+	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence)}
+	w, err := startWatched(p, lock, newPace(c.TTL, c.grace()))
+	if err != nil {
+		return giveBack(std, lock, err)
+	}
+	w.untilGone(signals, lock.Lost())
+	return giveBack(std, lock, w.verdict(lock))
+}
+
+func (c *lockCmd) options() []lockclient.Option {
+	options := []lockclient.Option{
+		lockclient.WithFence(c.Fence), lockclient.WithTTL(c.TTL), lockclient.WithMaxWait(c.wait()),
+		lockclient.WithNamespace(c.Namespace),
+	}
+	if c.Tree {
+		options = append(options, lockclient.WithTree())
+	}
+	return options
+}

@@ -1,0 +1,32 @@
+//go:build !linux
+
+package main
+
+import "syscall"
+
+// spawn starts a program in a process group of its own. Outside Linux nothing
+// ends it if fencegate is killed, nor reaches who leaves the group.
+func spawn(p *program, t terminal) (int, error) {
+	return syscall.ForkExec(p.path, p.args, &syscall.ProcAttr{
+		Env:   p.env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   &syscall.SysProcAttr{Setpgid: true, Foreground: t.group != 0},
+	})
+}
+
+// reap takes note of the command's end, and reports whether its group is empty.
+func (w *watch) reap() bool {
+	for w.endedAt.IsZero() {
+		var status syscall.WaitStatus
+		switch pid, err := syscall.Wait4(w.child, &status, syscall.WNOHANG|syscall.WUNTRACED, nil); {
+		case err == syscall.EINTR:
+		case err != nil || pid == 0:
+			return false
+		default:
+			w.ended(status)
+		}
+	}
+	return syscall.Kill(-w.child, 0) == syscall.ESRCH
+}
+
+func (w *watch) signal(s syscall.Signal) { _ = syscall.Kill(-w.child, s) }
