@@ -15,7 +15,13 @@ import (
 const memoryBody = 1 << 20
 
 // spool takes in bodies for stores without staging of their own.
-type spool struct{ dir string }
+type spool struct {
+	dir    string
+	memory budget // what bodies above smallBody keep in memory
+}
+
+// memoryQuota is what the bodies above smallBody may take of memory together.
+const memoryQuota = 256 << 20
 
 const spoolPrefix = "body-"
 
@@ -35,7 +41,7 @@ func openSpool(dir string) (*spool, error) {
 			}
 		}
 	}
-	return &spool{dir}, nil
+	return &spool{dir: dir, memory: budget{quota: memoryQuota}}, nil
 }
 
 // spooled is a body that has arrived whole.
@@ -43,41 +49,55 @@ type spooled struct {
 	memory []byte
 	file   *os.File // nil when it is in memory
 	size   int64
+
+	reserved *budget // of which it has memoryBody, nil if none
 }
 
-// firstBuffer is how much memory a declared length alone is given: whoever only
-// announces bodies shall not fill the memory.
-const firstBuffer = 64 << 10
+// smallBody is what any body may take of memory. It is also how much a declared
+// length alone is given: whoever only announces bodies shall not fill it.
+const smallBody = 64 << 10
 
 // take reads body to its end. declared is its length, −1 when unknown.
 func (s *spool) take(body io.Reader, declared int64) (*spooled, error) {
-	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(declared, firstBuffer))+bytes.MinRead))
-	n, err := io.CopyN(buf, body, memoryBody+1)
+	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(declared, smallBody))+bytes.MinRead))
+	out := &spooled{}
+	_, err := io.CopyN(buf, body, smallBody+1)
+	if err == nil && (s == nil || s.memory.take(memoryBody)) {
+		if s != nil {
+			out.reserved = &s.memory
+		}
+		_, err = io.CopyN(buf, body, memoryBody-smallBody)
+	}
 	switch {
 	case err == io.EOF:
-		return &spooled{memory: buf.Bytes(), size: n}, nil
+		out.memory, out.size = buf.Bytes(), int64(buf.Len())
+		return out, nil
 	case err != nil:
+		out.drop()
 		return nil, err
 	case s == nil:
 		return nil, bodyError{&Refusal{Reason: reasonBodyLarge,
 			Detail: "A body that is not to be stored has at most 1 MiB here. Nothing was sent to the store."}}
 	}
-	file, err := os.CreateTemp(s.dir, spoolPrefix)
-	if err != nil {
-		return nil, spoolError(err)
-	}
-	out := &spooled{file: file}
-	// Without a name nothing stays behind, however the process ends.
-	if err := os.Remove(file.Name()); err != nil {
-		out.drop()
-		return nil, spoolError(err)
-	}
-	out.size, err = io.Copy(file, io.MultiReader(buf, body))
-	if err != nil {
+	if err := s.toFile(out, io.MultiReader(buf, body)); err != nil {
 		out.drop()
 		return nil, spoolError(err)
 	}
 	return out, nil
+}
+
+// toFile takes a body in that is too large for memory.
+func (s *spool) toFile(out *spooled, body io.Reader) (err error) {
+	if out.file, err = os.CreateTemp(s.dir, spoolPrefix); err != nil {
+		return err
+	}
+	// Without a name nothing stays behind, however the process ends.
+	if err := os.Remove(out.file.Name()); err != nil {
+		return err
+	}
+	out.size, err = io.Copy(out.file, body)
+	out.unreserve()
+	return err
 }
 
 // spoolError turns a full disk into the refusal it means.
@@ -99,8 +119,16 @@ func (b *spooled) reader() io.Reader {
 }
 
 func (b *spooled) drop() {
+	b.unreserve()
 	if b.file != nil {
 		b.file.Close()
+	}
+}
+
+func (b *spooled) unreserve() {
+	if b.reserved != nil {
+		b.reserved.give(memoryBody)
+		b.reserved = nil
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -52,13 +53,50 @@ func TestWhereBodiesAreKept(t *testing.T) {
 
 // A declared length alone costs little memory.
 func TestDeclaredLengthIsNotAllocated(t *testing.T) {
-	s := &spool{t.TempDir()}
+	s := &spool{dir: t.TempDir()}
 	kept, err := s.take(strings.NewReader("v"), 1<<40)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := cap(kept.memory); n > 2*firstBuffer {
+	if n := cap(kept.memory); n > 2*smallBody {
 		t.Errorf("%d bytes are allocated for a body of 1", n)
+	}
+}
+
+// Many bodies at once go to files before they fill the memory, which is free
+// again when they have gone.
+func TestBodiesInMemoryAreBounded(t *testing.T) {
+	s, err := openSpool(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.memory.quota = 2 * memoryBody
+	take := func(size int) *spooled {
+		t.Helper()
+		kept, err := s.take(strings.NewReader(strings.Repeat("x", size)), int64(size))
+		if err != nil || kept.size != int64(size) {
+			t.Fatal(kept, err)
+		}
+		return kept
+	}
+	for range 2 {
+		first, second := take(smallBody+1), take(memoryBody)
+		third, large, small := take(smallBody+1), take(memoryBody+1), take(smallBody)
+		if first.file != nil || second.file != nil || small.file != nil {
+			t.Error("a body went to a file although there was memory for it")
+		}
+		if third.file == nil || large.file == nil {
+			t.Error("more bodies are in memory than it is to hold")
+		}
+		for _, kept := range []*spooled{first, second, third, large, small} {
+			kept.drop()
+		}
+		if n := s.memory.used.Load(); n != 0 {
+			t.Fatalf("%d bytes stay reserved", n)
+		}
+	}
+	if _, err := s.take(io.MultiReader(strings.NewReader(strings.Repeat("x", smallBody+1)), iotest.ErrReader(io.ErrUnexpectedEOF)), -1); err == nil || s.memory.used.Load() != 0 {
+		t.Errorf("a body that broke off: %v, and %d bytes stay reserved", err, s.memory.used.Load())
 	}
 }
 
