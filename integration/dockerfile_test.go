@@ -2,6 +2,7 @@ package integration
 
 import (
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,6 +74,17 @@ func dockerfileFaults(stages []stage) (faults []string) {
 			fault(0, "%s %s is no VOLUME: it would be lost with the container", flag, path)
 		}
 	}
+	exposed, _ := final.last("EXPOSE")
+	for _, flag := range []string{"--listen", "--admin"} {
+		at := slices.Index(cmd, flag)
+		if at < 0 || at+1 == len(cmd) {
+			fault(0, "CMD %q does not name its %s", cmd, flag)
+			continue
+		}
+		if _, port, _ := net.SplitHostPort(cmd[at+1]); !slices.Contains(strings.Fields(exposed.rest), port) {
+			fault(exposed.line, "EXPOSE %s lacks the port of %s", exposed.rest, flag)
+		}
+	}
 	return faults
 }
 
@@ -83,8 +95,8 @@ func TestDockerfileIsSafe(t *testing.T) {
 }
 
 func TestDockerfileFaultsAreFound(t *testing.T) {
-	const good = "FROM golang AS build\nRUN go build\nFROM scratch\nCOPY --from=build /x /fencegate\nVOLUME [\"/s\", \"/d\"]\nUSER 5:5\n" +
-		"HEALTHCHECK CMD [\"/fencegate\", \"healthcheck\"]\nENTRYPOINT [\"/fencegate\"]\nCMD [\"serve\", \"--state\", \"/s\", \"--upstream\", \"dir:/d\"]\n"
+	const good = "FROM golang AS build\nRUN go build\nFROM scratch\nCOPY --from=build /x /fencegate\nVOLUME [\"/s\", \"/d\"]\nUSER 5:5\nEXPOSE 8 9\n" +
+		"HEALTHCHECK CMD [\"/fencegate\", \"healthcheck\"]\nENTRYPOINT [\"/fencegate\"]\nCMD [\"serve\", \"--state\", \"/s\", \"--upstream\", \"dir:/d\", \"--listen\", \":8\", \"--admin\", \":9\"]\n"
 	for _, c := range []struct{ old, new, want string }{
 		{"", "", ""},
 		{"RUN go build", "RUN go build\nADD https://example.com/x /x", "ADD fetches"},
@@ -102,6 +114,7 @@ func TestDockerfileFaultsAreFound(t *testing.T) {
 		{`ENTRYPOINT ["/fencegate"]`, `ENTRYPOINT ["/fencegate", "serve", "--init"]`, "replaces a lost one"},
 		{`"--state", "/s", `, "", "does not name its --state"},
 		{`"/d"]`, `"/e"]`, "no VOLUME"},
+		{"EXPOSE 8 9", "EXPOSE 8", "the port of --admin"},
 		{"USER 5:5", "USER 5:5\nENV FENCEGATE_AUTH=none", "written out"},
 	} {
 		stages, err := parseDockerfile(strings.Replace(good, c.old, c.new, 1))
