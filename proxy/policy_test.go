@@ -1,10 +1,29 @@
 package proxy
 
 import (
+	"strconv"
 	"testing"
 
 	"fencegate/fence"
 )
+
+// ground is where a request meets the mark of an earlier one.
+type ground struct {
+	name  string
+	tree  bool   // the route's fence is a tree
+	first string // the path that the earlier request wrote
+	path  string // that of the request
+	fence string // of both
+}
+
+// grounds returns those below one route, each called name.
+func grounds(name string) []ground {
+	at := "/g/" + name
+	return []ground{
+		{"object", false, at, at, at},
+		{"tree", true, at + "/a", at + "/b/c", at}, // another name below the same fence
+	}
+}
 
 // Every policy with every kind of request, on a resource that token 5 of
 // owner S3cretA has marked (unless the policy is open).
@@ -18,48 +37,61 @@ func TestPolicies(t *testing.T) {
 	verdicts := map[string]fence.Reason{"no token": fence.TokenMissing, "older": fence.StaleToken, "another owner": fence.OwnerConflict}
 	statuses := map[fence.Reason]int{fence.TokenMissing: 428, fence.StaleToken: 412, fence.OwnerConflict: 409}
 
-	for _, p := range []fence.Policy{fence.Open, fence.Observe, fence.Adopt, fence.Require} {
-		for _, s := range stamps {
-			for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "claim"} {
-				t.Run(p.String()+" "+s.name+" "+method, func(t *testing.T) {
-					w := open(t, policy(p))
-					w.says("PUT /a\nX-Fencing-Token: 5\nX-Fencing-Owner: S3cretA\n\nv", stored)
-					w.saw("PUT /a")
-
-					reads := method == "GET" || method == "HEAD"
-					verdict := verdicts[s.name]
-					if method == "OPTIONS" || reads && s.token == "" {
-						verdict = "" // reads need no token, and other reads ignore it
-					}
-					answer := want{status: 200}
-					if method == "PUT" || method == "DELETE" {
-						answer = stored
-					}
-					switch {
-					case method == "claim" && s.token == "":
-						answer = want{status: 428, reason: fence.TokenMissing} // what would it claim?
-					case verdict == "" || p == fence.Open:
-					case p == fence.Observe:
-						answer.observed = verdict
-					default:
-						answer = want{status: statuses[verdict], reason: verdict, resource: "/a", token: s.token, highest: "5"}
-					}
-					w.says(requestOf(method, s.token, s.owner), answer)
-					if answer.reason == "" && method != "claim" {
-						w.saw(method + " /a")
-					} else {
-						w.saw()
-					}
-					w.marked(p, s.token == "6" && method != "OPTIONS")
+	each := func(run func(w *world, g ground, p fence.Policy, s stamp, method string)) {
+		for kind := range grounds("") {
+			for _, p := range []fence.Policy{fence.Open, fence.Observe, fence.Adopt, fence.Require} {
+				w := open(t, func(pl *plan) {
+					pl.opts.Routes = []Route{{Path: "/g/*", FenceTree: grounds("")[kind].tree, Policy: p}}
 				})
+				for i, s := range stamps {
+					for _, method := range []string{"GET", "HEAD", "OPTIONS", "PUT", "DELETE", "MKCOL", "claim"} {
+						run(w, grounds(method + strconv.Itoa(i))[kind], p, s, method)
+					}
+				}
 			}
 		}
 	}
+	each(func(w *world, g ground, p fence.Policy, s stamp, method string) {
+		t.Run(g.name+" "+p.String()+" "+s.name+" "+method, func(t *testing.T) {
+			defer func(outer *testing.T) { w.t, w.conn = outer, nil }(w.t)
+			w.t, w.conn = t, nil
+			w.says("PUT "+g.first+"\nX-Fencing-Token: 5\nX-Fencing-Owner: S3cretA\n\nv", stored)
+			w.saw("PUT " + g.first)
+
+			reads := method == "GET" || method == "HEAD"
+			verdict := verdicts[s.name]
+			if method == "OPTIONS" || reads && s.token == "" {
+				verdict = "" // reads need no token, and other reads ignore it
+			}
+			answer := want{status: 200}
+			if method == "PUT" || method == "DELETE" {
+				answer = stored
+			}
+			switch {
+			case method == "MKCOL": // whatever the policy
+				answer = want{status: 405, reason: reasonMethod, resource: g.path, token: s.token, allow: "GET, HEAD, OPTIONS, PUT, DELETE"}
+			case method == "claim" && s.token == "":
+				answer = want{status: 428, reason: fence.TokenMissing} // what would it claim?
+			case verdict == "" || p == fence.Open:
+			case p == fence.Observe:
+				answer.observed = verdict
+			default:
+				answer = want{status: statuses[verdict], reason: verdict, resource: g.fence, token: s.token, highest: "5"}
+			}
+			w.says(g.request(method, s.token, s.owner), answer)
+			if answer.reason == "" && method != "claim" {
+				w.saw(method + " " + g.path)
+			} else {
+				w.saw()
+			}
+			w.marked(g.fence, p, s.token == "6" && method != "OPTIONS" && method != "MKCOL")
+		})
+	})
 }
 
-func requestOf(method, token, owner string) string {
+func (g ground) request(method, token, owner string) string {
 	if method == "claim" {
-		body := `{"resource":"/a"`
+		body := `{"resource":"` + g.fence + `"`
 		if token != "" {
 			body += `,"token":"` + token + `"`
 		}
@@ -68,7 +100,7 @@ func requestOf(method, token, owner string) string {
 		}
 		return "POST " + claimsPath + "\n\n" + body + "}"
 	}
-	text := method + " /a"
+	text := method + " " + g.path
 	if token != "" {
 		text += "\nX-Fencing-Token: " + token
 	}
@@ -83,7 +115,7 @@ func requestOf(method, token, owner string) string {
 
 // marked checks what the ledger has recorded: nothing if the policy is open,
 // else token 5, or 6 if that has lifted it.
-func (w *world) marked(p fence.Policy, lifted bool) {
+func (w *world) marked(path string, p fence.Policy, lifted bool) {
 	w.t.Helper()
 	want := fence.Token(5)
 	switch {
@@ -92,7 +124,7 @@ func (w *world) marked(p fence.Policy, lifted bool) {
 	case lifted:
 		want = 6
 	}
-	w.recorded("/a", want)
+	w.recorded(path, want)
 }
 
 // A resource without a mark: adopt lets writes without a token pass until a
@@ -100,16 +132,16 @@ func (w *world) marked(p fence.Policy, lifted bool) {
 func TestPoliciesWithoutAMark(t *testing.T) {
 	for _, p := range []fence.Policy{fence.Open, fence.Observe, fence.Adopt, fence.Require} {
 		for _, method := range []string{"PUT", "DELETE"} {
-			w := open(t, policy(p))
+			w, g := open(t, policy(p)), grounds("a")[0]
 			answer := stored
 			switch p {
 			case fence.Observe:
 				answer.observed = fence.TokenMissing
 			case fence.Require:
-				answer = want{status: 428, reason: fence.TokenMissing, resource: "/a"}
+				answer = want{status: 428, reason: fence.TokenMissing, resource: g.fence}
 			}
-			w.says(requestOf(method, "", ""), answer)
-			w.recorded("/a", 0)
+			w.says(g.request(method, "", ""), answer)
+			w.recorded(g.fence, 0)
 		}
 	}
 	w := open(t, policy(fence.Adopt))
