@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -132,5 +133,25 @@ func TestUnreadableLedgerRefuses(t *testing.T) {
 		}
 		l.readErr = nil
 		begin(t, arrive(t, g, put("/r", 1, "a"))) // one bad look-up is not for good
+	})
+}
+
+// A disk that stalls holds up a look-up, but not the request beyond its time.
+func TestStalledLookUpEnds(t *testing.T) {
+	l := newFakeLedger()
+	conversation(t, l, Options{MaxWait: 3 * time.Second}, func(t *testing.T, g *Gate) {
+		disk := make(chan struct{})
+		l.onRead = func() { <-disk }
+		start := time.Now()
+		v := refuse(t, g, LedgerUnavailable, put("/r", 1, "a"))
+		if waited := time.Since(start); waited != 3*time.Second || v.Err == nil {
+			t.Errorf("refused after %s, %v", waited, v.Err)
+		}
+		if _, _, err := g.Effective(t.Context(), path("/r")); err == nil {
+			t.Error("told a mark that could not be read")
+		}
+		close(disk)
+		synctest.Wait()
+		begin(t, arrive(t, g, put("/r", 1, "a")))
 	})
 }

@@ -280,7 +280,7 @@ func TestEffective(t *testing.T) {
 			{"/d", 7, Floor, "/d", false},
 			{"/e", 6, Floor, "/", true},
 		} {
-			row, global, err := g.Effective(path(c.path))
+			row, global, err := g.Effective(t.Context(), path(c.path))
 			if err != nil || row.Token != c.token || row.Kind != c.kind || row.Path != path(c.at) || global != c.global {
 				t.Errorf("%s: %+v global=%v %v", c.path, row, global, err)
 			}
@@ -333,7 +333,7 @@ func TestConcurrentUse(t *testing.T) {
 					p.Done(Outcome(k % 3))
 				}
 				p.Withdraw()
-				_, _, _ = g.Effective(touch.Fence)
+				_, _, _ = g.Effective(t.Context(), touch.Fence)
 			}
 		})
 	}

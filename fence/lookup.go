@@ -1,6 +1,9 @@
 package fence
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // watchBelow has a tree touch told of every row that rises below its fence from
 // now on, pending ones included. What rose before and is durable, lookUp reads.
@@ -51,14 +54,18 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 	for i, c := range cells {
 		keys[i] = c.durable.Key
 	}
-	g.reading.Add(1)
+	touches := make([]Touch, len(p.touches))
+	for i := range p.touches {
+		touches[i] = p.touches[i].Touch
+	}
+	g.reading.Add(1) // inTime's
 	g.mu.Unlock()
-	rows, sums, err := g.readRows(ctx, p, keys)
+	found, err := g.inTime(ctx, func(ctx context.Context) (found, error) { return g.readRows(ctx, keys, touches) })
 	g.mu.Lock()
-	g.reading.Done()
 	if err != nil {
 		return err
 	}
+	rows, sums := found.rows, found.below
 	for i, c := range cells {
 		if !c.loaded { // else another request has read it
 			rows[i].Key = keys[i]
@@ -73,35 +80,66 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 	return nil
 }
 
+// found is what a look-up has read.
+type found struct {
+	rows  []Row
+	below []below // per touch
+}
+
+// errSlowLedger means that a look-up has taken longer than a request may wait.
+var errSlowLedger = errors.New("the ledger did not answer in time; its disk may have stalled")
+
+// inTime runs a look-up for at most MaxWait. A disk that stalls can hold up a
+// read for as long as it likes, but not the request that asked for it.
+func (g *Gate) inTime(ctx context.Context, read func(context.Context) (found, error)) (found, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, g.opts.MaxWait, errSlowLedger)
+	defer cancel()
+	type result struct {
+		found found
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		defer g.reading.Done()
+		f, err := read(ctx)
+		done <- result{f, err}
+	}()
+	select {
+	case r := <-done:
+		return r.found, r.err
+	case <-ctx.Done():
+		return found{}, context.Cause(ctx)
+	}
+}
+
 // readRows is the part of lookUp that runs without the lock.
-func (g *Gate) readRows(ctx context.Context, p *Permit, keys []Key) (rows []Row, sums []below, err error) {
+func (g *Gate) readRows(ctx context.Context, keys []Key, touches []Touch) (found, error) {
+	f := found{rows: make([]Row, len(keys)), below: make([]below, len(touches))}
 	if len(keys) > 0 {
-		rows = make([]Row, len(keys))
-		if err := g.ledger.Read(keys, rows); err != nil {
-			return nil, nil, err
+		if err := g.ledger.Read(keys, f.rows); err != nil {
+			return found{}, err
 		}
 	}
-	sums = make([]below, len(p.touches))
-	for i := range p.touches {
-		t := &p.touches[i].Touch
+	for i := range touches {
+		t := &touches[i]
 		if !t.Tree || t.Policy == Open {
 			continue
 		}
 		err := g.ledger.Below(ctx, t.Fence, func(r Row) bool {
-			sums[i].add(t, r)
+			f.below[i].add(t, r)
 			return true
 		})
 		if err != nil {
-			return nil, nil, err
+			return found{}, err
 		}
 	}
-	return rows, sums, nil
+	return f, nil
 }
 
 // Effective returns the durable row with the highest token at or above r, a
 // row with NoToken if there is none. global is set where the global floor is
-// the highest.
-func (g *Gate) Effective(r Resource) (row Row, global bool, err error) {
+// the highest. ctx ends the wait for the ledger, as MaxWait does.
+func (g *Gate) Effective(ctx context.Context, r Resource) (row Row, global bool, err error) {
 	g.mu.Lock()
 	if g.stopped {
 		g.mu.Unlock()
@@ -110,16 +148,16 @@ func (g *Gate) Effective(r Resource) (row Row, global bool, err error) {
 	g.reading.Add(1)
 	floor := g.global
 	g.mu.Unlock()
-	defer g.reading.Done()
 
 	keys := []Key{{Mark, r}, {Floor, r}}
 	for p, ok := r.Parent(); ok; p, ok = p.Parent() {
 		keys = append(keys, Key{Floor, p})
 	}
-	rows := make([]Row, len(keys))
-	if err := g.ledger.Read(keys, rows); err != nil {
+	read, err := g.inTime(ctx, func(ctx context.Context) (found, error) { return g.readRows(ctx, keys, nil) })
+	if err != nil {
 		return Row{}, false, err
 	}
+	rows := read.rows
 	row.Key = keys[0]
 	for i := range rows {
 		if rows[i].Token > row.Token {

@@ -50,7 +50,7 @@ func TestObserveWithoutALedger(t *testing.T) {
 func (w *world) recorded(path string, want fence.Token) {
 	w.t.Helper()
 	harness.Eventually(w.t, "the mark of "+path+" to be "+want.String(), func() (any, bool) {
-		row, _, err := w.gate.Effective(fence.ResourceOf(path))
+		row, _, err := w.gate.Effective(w.t.Context(), fence.ResourceOf(path))
 		return row, err == nil && row.Token == want
 	})
 }

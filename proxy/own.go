@@ -213,7 +213,7 @@ func (p *Proxy) marks(x *exchange, q *request) *Refusal {
 	if err != nil {
 		return refusePath(err)
 	}
-	row, global, err := p.gate.Effective(r)
+	row, global, err := p.gate.Effective(x.r.Context(), r)
 	if err != nil {
 		return &Refusal{Reason: fence.LedgerUnavailable, Resource: r, Err: err,
 			Detail: verdictDetail(fence.Verdict{Reason: fence.LedgerUnavailable}, nil)}
