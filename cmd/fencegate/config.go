@@ -1,104 +1,102 @@
 package main
 
 import (
-	"fmt"
-	"net"
+	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/go-multierror"
-
 	"fencegate/fence"
+	"fencegate/proxy"
+	"fencegate/proxy/upstream/remote"
 )
 
-// serveConfig is what serve runs with.
+// serveConfig is what serve runs with. The settings in config_settings.go say
+// what each field means, loadConfig fills them in.
 type serveConfig struct {
-	Upstream   string        `default:"dir:./data" placeholder:"dir:PATH" help:"The store to protect: dir:PATH, a local directory (default ${default})."`
-	Protocol   string        `default:"plain" placeholder:"plain" help:"What requests mean: plain (GET, HEAD, OPTIONS, PUT, DELETE)."`
-	State      string        `default:"./fencegate-state" placeholder:"PATH" help:"Directory of the ledger, on a local disk (default ${default})."`
-	Listen     string        `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where clients write (default ${default})."`
-	Admin      string        `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Where /metrics, /livez and /readyz are (default ${default})."`
-	Policy     fence.Policy  `default:"require" placeholder:"POLICY" help:"open, observe, adopt or require (default ${default})."`
-	Auth       string        `placeholder:"none" help:"How clients are authenticated. Must be written out as none to listen beyond loopback without."`
-	Settle     time.Duration `default:"0s" placeholder:"DURATION" help:"How long a write without a definite answer may still take effect (default: 0 for a local directory, 30s for one on a network file system)."`
-	MaxWait    time.Duration `placeholder:"DURATION" help:"How long a request waits for its turn (default: settle + 15s)."`
-	Drain      time.Duration `default:"30s" placeholder:"DURATION" help:"How long requests in progress get at a stop (default ${default})."`
-	Wait       time.Duration `default:"5s" placeholder:"DURATION" help:"How long to wait while another process uses the ledger (default ${default})."`
-	MaxToken   uint64        `default:"9007199254740991" placeholder:"N" help:"The highest accepted token (default 2^53-1)."`
-	MaxBody    int64         `default:"0" placeholder:"BYTES" help:"The largest accepted body, 0 for no limit (default ${default})."`
-	SpoolQuota int64         `default:"10737418240" placeholder:"BYTES" help:"What all bodies on their way may take together (default 10 GiB)."`
+	Listen, Admin string
+
+	State    string // directory
+	Ledger   string // directory, "" for State
+	LedgerID string
+	Tokens   fence.TokenKind // "" for that of the ledger
+	MaxToken uint64
+	Wait     time.Duration
+
+	Upstream        string
+	Settle          time.Duration // 0 if not given: settleFor chooses
+	UpstreamTimeout time.Duration
+	HostKeep        bool
+	TLS             tlsConfig
+
+	Policy     fence.Policy
+	Routes     []routeConfig
+	MaxWait    time.Duration // 0 if not given: the gate's default
+	MaxBody    int64
+	SpoolQuota int64
+
+	Auth  string
+	Drain time.Duration
+
+	origins map[string]origin // of what was given, by key
 }
 
-// root is the directory that is served.
+// tlsConfig is for a store behind https.
+type tlsConfig struct{ CA, ServerName, Cert, Key string }
+
+// origin is what was given for a setting, and where.
+type origin struct {
+	text string
+	at   place
+}
+
+// given reports whether a setting was written down anywhere.
+func (c *serveConfig) given(key string) bool {
+	_, ok := c.origins[key]
+	return ok
+}
+
+// where says at what to look for the value of a setting that is not right
+// beside others.
+func (c *serveConfig) where(key string) place {
+	if o, ok := c.origins[key]; ok {
+		return o.at
+	}
+	return place{from: fromFlag, name: flagName(key)}
+}
+
+// scheme tells the kinds of upstream apart: dir, http or https.
+func (c *serveConfig) scheme() string {
+	scheme, _, _ := strings.Cut(c.Upstream, ":")
+	return scheme
+}
+
+// root is the directory that is served, of an upstream with the scheme dir.
 func (c *serveConfig) root() string { return strings.TrimPrefix(c.Upstream, "dir:") }
 
-// check reports everything that is wrong at once.
-func (c *serveConfig) check() error {
-	var faults *multierror.Error
-	fault := func(format string, args ...any) {
-		faults = multierror.Append(faults, fmt.Errorf(format, args...))
+// ledgerDir is where the ledger is.
+func (c *serveConfig) ledgerDir() string {
+	if c.Ledger != "" {
+		return c.Ledger
 	}
-	if root, ok := strings.CutPrefix(c.Upstream, "dir:"); !ok || root == "" {
-		fault("--upstream %q: expected dir:PATH, a local directory such as dir:./data", c.Upstream)
-	}
-	if c.Protocol != "plain" {
-		fault("--protocol %q: expected plain", c.Protocol)
-	}
-	if c.State == "" {
-		fault("--state is empty: expected a directory")
-	}
-	if c.Auth != "" && c.Auth != "none" {
-		fault("--auth %q: expected none", c.Auth)
-	}
-	for _, l := range []struct{ flag, address string }{{"--listen", c.Listen}, {"--admin", c.Admin}} {
-		host, _, err := net.SplitHostPort(l.address)
-		switch {
-		case err != nil:
-			fault("%s %q: expected HOST:PORT such as 127.0.0.1:8080", l.flag, l.address)
-		case !isLoopback(host) && c.Auth != "none":
-			fault("%s %s is reachable from other machines and nothing authenticates clients: listen on 127.0.0.1, or write out --auth none if the network is trusted", l.flag, l.address)
-		}
-	}
-	for _, d := range []struct {
-		flag  string
-		value time.Duration
-	}{{"--settle", c.Settle}, {"--max-wait", c.MaxWait}, {"--drain", c.Drain}, {"--wait", c.Wait}} {
-		if d.value < 0 {
-			fault("%s %s: expected a duration of 0 or more", d.flag, d.value)
-		}
-	}
-	if c.MaxToken == 0 || c.MaxToken > uint64(fence.MaxToken) {
-		fault("--max-token %d: expected 1 to %d (2^63-1)", c.MaxToken, fence.MaxToken)
-	}
-	if c.MaxBody < 0 {
-		fault("--max-body %d: expected bytes, or 0 for no limit", c.MaxBody)
-	}
-	if c.SpoolQuota <= 0 {
-		fault("--spool-quota %d: expected a number of bytes above 0", c.SpoolQuota)
-	}
-	if faults == nil {
-		return nil
-	}
-	faults.ErrorFormat = listFaults
-	return &exitError{exitConfig, faults}
+	return c.State
 }
 
-// listFaults puts each fault on a line of its own.
-func listFaults(errs []error) string {
-	if len(errs) == 1 {
-		return errs[0].Error()
+func (c *serveConfig) spoolDir() string { return filepath.Join(c.State, "spool") }
+
+// proxyRoutes returns the routes as the proxy takes them, and the one for all
+// other paths.
+func (c *serveConfig) proxyRoutes() (given []proxy.Route, rest proxy.Route) {
+	for _, r := range c.Routes {
+		given = append(given, r.Route)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d faults in the configuration:", len(errs))
-	for _, err := range errs {
-		b.WriteString("\n  " + err.Error())
-	}
-	return b.String()
+	return given, proxy.Route{Policy: c.Policy}
 }
 
-// isLoopback reports whether only this machine can connect to host. Names are
-// not looked up: what they mean can change.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+// remoteOptions are those of a store behind HTTP.
+func (c *serveConfig) remoteOptions(settle time.Duration, definite []int) remote.Options {
+	return remote.Options{
+		HostKeep: c.HostKeep,
+		CAFile:   c.TLS.CA, ServerName: c.TLS.ServerName, CertFile: c.TLS.Cert, KeyFile: c.TLS.Key,
+		ReadTimeout: c.UpstreamTimeout, Settle: settle, DefiniteStatuses: definite,
+	}
 }

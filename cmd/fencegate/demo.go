@@ -95,11 +95,10 @@ func newDemo(ctx context.Context, std streams, redisAddr string, policy fence.Po
 	if d.dir, err = os.MkdirTemp("", "fencegate-demo-"); err != nil {
 		return nil, err
 	}
-	config := serveConfig{
-		Upstream: "dir:" + filepath.Join(d.dir, "data"), State: filepath.Join(d.dir, "state"), Policy: policy,
-		Listen: "127.0.0.1:0", Admin: "127.0.0.1:0", MaxToken: uint64(fence.DefaultMaxToken), SpoolQuota: 1 << 30,
-	}
-	d.svc, err = startService(context.Background(), &config, true, slog.New(slog.DiscardHandler), d.reg)
+	config := defaults()
+	config.Upstream, config.State = "dir:"+filepath.Join(d.dir, "data"), filepath.Join(d.dir, "state")
+	config.Listen, config.Admin, config.Policy = "127.0.0.1:0", "127.0.0.1:0", policy
+	d.svc, err = startService(context.Background(), config, true, slog.New(slog.DiscardHandler), d.reg)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(d.dir))
 	}

@@ -24,9 +24,11 @@ func (c *healthcheckCmd) Run(std streams) error {
 	if err != nil {
 		return &exitError{exitUsage, fmt.Errorf("--admin %q: expected HOST:PORT such as 127.0.0.1:8081", c.Admin)}
 	}
-	// Where serve listens on all addresses, the loopback one is among them.
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost"
+	switch host { // where serve listens on all addresses, the loopback one is among them
+	case "", "0.0.0.0":
+		host = "127.0.0.1"
+	case "::":
+		host = "::1"
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/readyz"
 	if c.Live {

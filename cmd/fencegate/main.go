@@ -17,6 +17,7 @@ type cli struct {
 	Ledger      ledgerCmd      `cmd:"" help:"Make the ledger, verify it, look into it."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running fencegate whether it is ready."`
 	Demo        demoCmd        `cmd:"" help:"Show a paused lock holder overwriting newer data, and the fence refusing it."`
+	Config      configCmd      `cmd:"" help:"Check, print or explain the configuration of serve."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
 
 	DemoWriter demoWriterCmd `cmd:"" hidden:""`
@@ -29,7 +30,13 @@ func main() { os.Exit(run(os.Args[1:], streams{os.Stdout, os.Stderr})) }
 
 // run executes one command line and returns its exit code.
 func run(args []string, std streams) int {
-	var c cli
+	c := cli{
+		Serve: serveCmd{Config: newConfigFlags()},
+		Config: configCmd{
+			Print:   configPrintCmd{Config: newConfigFlags()},
+			Explain: configExplainCmd{Config: newConfigFlags()},
+		},
+	}
 	parser, err := kong.New(&c,
 		kong.Name("fencegate"),
 		kong.Description("Refuses stale writes to storage that cannot check fencing tokens itself."),

@@ -9,19 +9,21 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/alecthomas/kong"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
 type serveCmd struct {
 	Init   bool        `help:"Make the ledger; only for the very first start."`
-	Config serveConfig `embed:""`
+	Config configFlags `embed:""`
 }
 
 // Run serves until SIGTERM or SIGINT, then lets requests in progress end. A
 // second signal ends the process at once, which is safe too.
-func (c *serveCmd) Run(std streams) error {
-	if err := c.Config.check(); err != nil {
+func (c *serveCmd) Run(std streams, ctx *kong.Context) error {
+	config, err := c.Config.load(ctx)
+	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(std.err, nil))
@@ -34,16 +36,16 @@ func (c *serveCmd) Run(std streams) error {
 	signal.Ignore(syscall.SIGXFSZ)
 	signals, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer cancel()
-	s, err := startService(signals, &c.Config, c.Init, log, reg)
+	s, err := startService(signals, config, c.Init, log, reg)
 	if err != nil && signals.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // told to end while it waited for the ledger
 	}
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "data", s.dataAddr(), "admin", s.adminAddr(), "upstream", c.Config.Upstream,
-		"policy", c.Config.Policy.String(), "settle", s.settle.String(), "ledger", s.ledgerID, "version", version())
-	if c.Config.Auth == "none" {
+	log.Info("serving", "data", s.dataAddr(), "admin", s.adminAddr(), "upstream", config.Upstream,
+		"policy", config.Policy.String(), "routes", len(config.Routes), "settle", s.settle.String(), "ledger", s.ledgerID, "version", version())
+	if config.Auth == "none" {
 		log.Warn("clients are not authenticated: anyone who can connect can write")
 	}
 
@@ -53,9 +55,9 @@ func (c *serveCmd) Run(std streams) error {
 	case failed = <-s.broken:
 	}
 	cancel() // from here on a signal has its usual effect
-	log.Info("stopping", "drain", c.Config.Drain.String())
+	log.Info("stopping", "drain", config.Drain.String())
 	start := time.Now()
-	if err := s.stop(c.Config.Drain); failed == nil {
+	if err := s.stop(config.Drain); failed == nil {
 		failed = err
 	}
 	log.Info("stopped", "took", time.Since(start).String())

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -19,19 +17,13 @@ import (
 	"fencegate/proxy"
 	"fencegate/proxy/admin"
 	"fencegate/proxy/protocol"
-	"fencegate/proxy/upstream/dir"
-	"fencegate/store"
 )
-
-// networkSettle is the settle time of storage on another machine, unless told
-// otherwise.
-const networkSettle = 30 * time.Second
 
 // service is a running proxy with all its parts.
 type service struct {
 	ledgerID string
 	settle   time.Duration
-	upstream *dir.Dir
+	upstream *upstream
 	gate     *fence.Gate
 	proxy    *proxy.Proxy
 	data     *http.Server
@@ -60,17 +52,20 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		return nil, err
 	}
 	s.ledgerID = meta.ID
-	if s.upstream, err = dir.Open(c.root(), dir.Options{LedgerID: meta.ID}); err != nil {
-		return nil, upstreamError(c.root(), err)
+	if err := checkKind(c, meta.Kind); err != nil {
+		return nil, err
+	}
+	if s.settle, err = settleFor(c, log); err != nil {
+		return nil, err
+	}
+	if s.upstream, err = openUpstream(c, s.settle, meta.ID); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			_ = s.upstream.Close()
 		}
 	}()
-	if s.settle, err = settleFor(c, log); err != nil {
-		return nil, err
-	}
 	if err := s.listen(c); err != nil {
 		return nil, err
 	}
@@ -87,15 +82,19 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 	}); err != nil {
 		return nil, err
 	}
-	s.proxy, err = proxy.New(s.gate, protocol.Plain{}, s.upstream, proxy.Options{
-		Rest:     proxy.Route{Policy: c.Policy},
-		MaxToken: fence.Token(c.MaxToken),
-		LedgerID: meta.ID,
-		Settle:   s.settle,
-		Body:     proxy.BodyLimits{Max: c.MaxBody, Quota: c.SpoolQuota},
-		SpoolDir: filepath.Join(c.State, "spool"),
-		Log:      log,
-		Metrics:  metrics,
+	routes, rest := s.upstream.routes(c)
+	s.proxy, err = proxy.New(s.gate, protocol.Plain{}, s.upstream.Upstream, proxy.Options{
+		Routes:          routes,
+		Rest:            rest,
+		MaxToken:        fence.Token(c.MaxToken),
+		TokenKind:       meta.Kind,
+		LedgerID:        meta.ID,
+		Settle:          s.settle,
+		UpstreamTimeout: c.UpstreamTimeout,
+		Body:            proxy.BodyLimits{Max: c.MaxBody, Quota: c.SpoolQuota},
+		SpoolDir:        c.spoolDir(),
+		Log:             log,
+		Metrics:         metrics,
 	})
 	if err != nil { // the spool directory
 		_ = s.gate.Stop(ctx)
@@ -110,94 +109,6 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 	s.serve(s.data, s.dataL)
 	s.serve(s.admin, s.adminL)
 	return s, nil
-}
-
-// openLedger opens the ledger that guards the storage; with init it makes it,
-// which it refuses for storage that another ledger has guarded.
-func openLedger(ctx context.Context, c *serveConfig, init bool) (fence.Ledger, error) {
-	guard, err := dir.LedgerID(c.root())
-	if err != nil {
-		return nil, upstreamError(c.root(), err)
-	}
-	url := "bolt:" + c.State
-	opts := store.Options{Wait: c.Wait, ExpectID: guard}
-	if c.Wait == 0 {
-		opts.Wait = -1 // not at all
-	}
-	if init {
-		if _, err := os.Lstat(filepath.Join(c.State, "ledger.db")); errors.Is(err, os.ErrNotExist) {
-			if guard != "" {
-				return nil, wouldForget(c, guard)
-			}
-			if err := tryRest(c); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := store.Create(ctx, url, opts); err != nil {
-			return nil, err
-		}
-	}
-	return store.Open(ctx, url, opts)
-}
-
-func wouldForget(c *serveConfig, guard string) error {
-	return &fence.OpenError{
-		Path: c.root(), Err: fence.ErrLedgerForeign,
-		Detail: "it is guarded by ledger " + guard + ", and --init would make a new, empty one",
-		Remedy: "restore that ledger to " + c.State + ", or remove " + filepath.Join(c.root(), ".fencegate", "ledger-id") +
-			" if its marks are to be forgotten, which lets old lock holders write again",
-	}
-}
-
-// tryRest finds out whether the rest of the start can succeed, before a ledger
-// is made: one that a failed start leaves behind would have to be explained by
-// "drop --init".
-func tryRest(c *serveConfig) error {
-	var s service
-	if err := s.listen(c); err != nil {
-		return err
-	}
-	s.dataL.Close()
-	s.adminL.Close()
-	d, err := dir.Open(c.root(), dir.Options{})
-	if err == nil {
-		err = d.Close()
-	}
-	if err != nil {
-		return upstreamError(c.root(), err)
-	}
-	return nil
-}
-
-// upstreamError gives an error of opening the storage its exit code, unless it
-// is about the ledger that guards it.
-func upstreamError(root string, err error) error {
-	var open *fence.OpenError
-	if errors.As(err, &open) {
-		return err
-	}
-	err = fmt.Errorf("--upstream dir:%s: %w", root, err)
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return &exitError{exitCreate, fmt.Errorf("%w; this user must be able to write there", err)}
-	}
-	return &exitError{exitConfig, err}
-}
-
-// settleFor returns the settle time: none for a local directory, whose writes
-// die with the process.
-func settleFor(c *serveConfig, log *slog.Logger) (time.Duration, error) {
-	if c.Settle > 0 {
-		return c.Settle, nil
-	}
-	network, err := dir.NetworkFS(c.root())
-	if err != nil {
-		return 0, upstreamError(c.root(), err)
-	}
-	if network == "" {
-		return 0, nil
-	}
-	log.Warn("the storage is on a network file system, where writes can outlive this process", "filesystem", network, "settle", networkSettle.String())
-	return networkSettle, nil
 }
 
 func (s *service) listen(c *serveConfig) (err error) {

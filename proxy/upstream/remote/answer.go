@@ -1,0 +1,53 @@
+package remote
+
+import (
+	"bytes"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+)
+
+// maxAnswer is how much of the answer to a write is kept, in bytes.
+const maxAnswer = 8 << 20
+
+// perHop are the response headers that concern one connection only.
+var perHop = map[string]bool{
+	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true,
+	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Authenticate": true,
+}
+
+// trim removes from an answer's header what was for us alone, and what its
+// Connection names (RFC 9110 section 7.6.1).
+func trim(h http.Header) {
+	named := map[string]bool{}
+	for _, line := range h["Connection"] {
+		for option := range strings.SplitSeq(line, ",") {
+			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
+		}
+	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return perHop[name] || named[name] })
+	if _, ok := h["Content-Type"]; !ok {
+		h["Content-Type"] = nil // else net/http guesses one
+	}
+}
+
+// takeIn reads the body of an answer into memory. Of one that cannot be had
+// whole nothing is left, nor of what describes it.
+func takeIn(res *http.Response) ending {
+	content, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	end := marked
+	switch {
+	case err != nil || len(content) > maxAnswer:
+		end, content = broken, nil
+		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Range", "Content-Type"} {
+			res.Header.Del(name)
+		}
+	case res.ContentLength < 0 && len(res.TransferEncoding) == 0:
+		end = closed
+	}
+	trim(res.Header)
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	res.TransferEncoding, res.Trailer = nil, nil
+	return end
+}

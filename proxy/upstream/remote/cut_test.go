@@ -1,0 +1,93 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"fencegate/fence"
+)
+
+// Once Write has returned, the store must not get the rest of the body as if
+// nothing had happened.
+func TestContextEndsInTheBody(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tired := errors.New("tired of waiting")
+	s := newStore(t, func(p *peer) {
+		p.head()
+		p.body(1 << 20)
+		cancel(tired)
+		p.wasReset()
+	})
+	got := attempt(t, open(t, s.url(), Options{}), ctx, request("PUT", "/a"), strings.NewReader(large), int64(len(large)))
+	if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, tired) {
+		t.Error(got)
+	}
+}
+
+// The store has the whole request and never answers.
+func TestContextEndsAfterTheBody(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	s := newStore(t, func(p *peer) {
+		p.request()
+		cancel()
+		p.wasReset()
+	})
+	got := attempt(t, open(t, s.url(), Options{}), ctx, request("PUT", "/a"), strings.NewReader("body"), 4)
+	if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.Canceled) {
+		t.Error(got)
+	}
+}
+
+func TestDeadlineInTheAnswer(t *testing.T) {
+	for name, said := range map[string]string{"head": "HTTP/1.1 201 Crea", "body": "HTTP/1.1 201 Created\r\nContent-Length: 40\r\n\r\ndone"} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, func(p *peer) {
+				p.request()
+				p.say(said)
+				p.wasReset()
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			defer cancel()
+			got := attempt(t, open(t, s.url(), Options{}), ctx, request("MOVE", "/a"), strings.NewReader(""), 0)
+			if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
+func TestClose(t *testing.T) {
+	arrived := make(chan struct{})
+	s := newStore(t, func(p *peer) {
+		p.head()
+		close(arrived)
+		p.wasReset()
+	})
+	u := open(t, s.url(), Options{})
+	results := make(chan result)
+	go func() {
+		res, outcome, err := u.Write(context.Background(), request("PUT", "/a"), strings.NewReader(large), int64(len(large)))
+		results <- result{res: res, outcome: outcome, err: err}
+	}()
+	<-arrived
+	closed := make(chan error)
+	go func() { closed <- u.Close() }()
+	if got := <-results; got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, ErrClosed) {
+		t.Errorf("a write during Close: %v", got)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if got := u.try(t, request("PUT", "/a"), "body"); got.outcome != fence.NotSent || !errors.Is(got.err, ErrClosed) {
+		t.Errorf("a write after Close: %v", got)
+	}
+	if outcome, err := u.Read(nil, request("GET", "/a")); outcome != fence.NotSent || !errors.Is(err, ErrClosed) {
+		t.Errorf("a read after Close: %v %v", outcome, err)
+	}
+	if err := u.Close(); err != nil {
+		t.Errorf("Close again: %v", err)
+	}
+}

@@ -1,0 +1,40 @@
+// Package remote is storage behind another HTTP server: nginx or Apache with
+// WebDAV, an S3-compatible gateway, anything that speaks HTTP/1.1. It is a
+// client of its own, on top of net/http's parsing only, because it has to know
+// of each write whether it may still take effect.
+//
+// # Promises
+//
+//   - One request, one connection, one attempt. Nothing is sent again, no
+//     redirect is followed, no proxy of the environment is used.
+//   - Method, path and query go out byte for byte, below the prefix of the
+//     store's URL. Bodies pass untouched, compressed or not. No header is added
+//     but Host, the length and "Connection: close".
+//   - What became of a write is judged by what was handed to the socket before
+//     the answer came and by the whole answer; the rules are in outcome.go.
+//   - Before Write returns, its connection is reset (SO_LINGER 0): what the
+//     kernel has not sent is discarded. On Linux the same happens when the
+//     process is killed, no more than 256 KiB wait in the kernel, and TCP gives
+//     up after half the settle time, so that a healed network does not deliver
+//     the rest.
+//
+// # Refusals
+//
+// HTTP/1.1 and 1.0 only. Informational answers (1xx) are skipped; one that
+// switches protocols (101) is an error and nothing is tunnelled. The head of an
+// answer may have 1 MiB, informational ones included. Trailers are dropped.
+//
+// Write keeps the body of an answer in memory, up to 8 MiB. Of a larger one, or
+// one that breaks off, only status and headers are passed on; where the body
+// carries the result of the write, it counts as not answered.
+//
+// Read keeps the body of a question (PROPFIND, REPORT) in memory, up to 1 MiB,
+// before it connects; a larger one is an error. It streams the answer.
+//
+// # Early answers
+//
+// Storage that answers before it has taken the whole request (413, 401) leaves
+// open what becomes of the rest, so such a write is uncertain even if it was
+// surely refused. Refusals are passed on at once. An early success counts as an
+// answer only if the rest could be sent as well.
+package remote

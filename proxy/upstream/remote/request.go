@@ -1,0 +1,63 @@
+package remote
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// ours are the request headers that concern this connection only: we write
+// them ourselves or not at all.
+var ours = map[string]bool{
+	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true,
+	"Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true, "Upgrade": true,
+	"Expect": true, "Http2-Settings": true,
+}
+
+// sized are the methods that always tell the length of their body, 0 included
+// (RFC 9110 section 8.6).
+var sized = map[string]bool{"PUT": true, "POST": true, "PATCH": true, "PROPPATCH": true}
+
+// head returns the bytes that go out before a body of size bytes. Target and
+// Host are taken as they are, so what would end a line early is refused.
+func (u *Remote) head(r *http.Request, size int64) ([]byte, error) {
+	host := u.host
+	if u.opts.HostKeep {
+		host = r.Host
+	}
+	switch {
+	case !token(r.Method):
+		return nil, fmt.Errorf("the method %q cannot be sent", r.Method)
+	case !strings.HasPrefix(r.RequestURI, "/") || !visible(r.RequestURI):
+		return nil, fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
+	case !visible(host):
+		return nil, fmt.Errorf("the host %q cannot be sent", host)
+	case size < 0:
+		return nil, errors.New("the body to send has no size")
+	}
+	var b bytes.Buffer
+	b.WriteString(r.Method + " " + u.prefix + r.RequestURI + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	if size > 0 || sized[r.Method] {
+		b.WriteString("Content-Length: " + strconv.FormatInt(size, 10) + "\r\n")
+	}
+	if err := r.Header.WriteSubset(&b, ours); err != nil {
+		return nil, err
+	}
+	b.WriteString("Connection: close\r\n\r\n")
+	return b.Bytes(), nil
+}
+
+// visible reports whether s stays one word in a request line or Host header.
+func visible(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) < 0
+}
+
+// token reports whether s is a method, RFC 9110 section 5.6.2.
+func token(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(c rune) bool {
+		return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
+	}) < 0
+}

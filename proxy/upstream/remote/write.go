@@ -1,0 +1,59 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+
+	"fencegate/fence"
+)
+
+// Write makes one attempt at a write. Of r it takes Method, RequestURI, Header
+// and, with HostKeep, Host; r's context and body are not used. Exactly size
+// bytes of body are sent; a body that fails or ends before is cut off, never
+// completed. Reading body must not block for long: nothing can interrupt it.
+//
+// A response comes with its body in memory, also for NotSent and Uncertain if
+// the store answered. Without one the error says why; if ctx ended, it wraps
+// ctx's cause. When Write returns nothing is being sent any more.
+func (u *Remote) Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
+	head, err := u.head(r, size)
+	if err != nil {
+		return nil, fence.NotSent, err
+	}
+	ctx, _, leave, err := u.enter(ctx)
+	if err != nil {
+		return nil, fence.NotSent, err
+	}
+	defer leave()
+	c, err := u.dial(ctx)
+	if err != nil {
+		return nil, fence.NotSent, err
+	}
+	res, err := c.ask(r.Method, head, body, size)
+	seen := evidence{method: r.Method, copies: len(r.Header["X-Amz-Copy-Source"]) > 0}
+	if err == nil {
+		seen.status = res.StatusCode
+		seen.end = takeIn(res)
+		if success(seen.status) {
+			<-c.sent
+		}
+	}
+	sendErr := c.end()
+	seen.wrote = c.wrote()
+	seen.whole = err == nil && sendErr == nil && c.answered == c.socket.count()
+	outcome := seen.outcome(u.opts.DefiniteStatuses)
+	switch {
+	case err == nil && seen.bodyCounts() && seen.end == broken:
+		err = errors.New("the answer broke off, or is too large")
+	case err == nil && success(seen.status) && sendErr != nil:
+		err = errors.New("the store confirmed what it was not sent whole")
+	}
+	if err != nil {
+		return nil, outcome, u.explain(ctx, errors.Join(err, sendErr))
+	}
+	return res, outcome, nil
+}
+
+func success(status int) bool { return status/100 == 2 }
