@@ -3,7 +3,9 @@ package remote
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,32 +61,41 @@ func TestDeadlineInTheAnswer(t *testing.T) {
 	}
 }
 
+// Close cuts a write in progress and waits until it is over.
 func TestClose(t *testing.T) {
-	arrived := make(chan struct{})
+	arrived, cut := make(chan struct{}), make(chan struct{})
 	s := newStore(t, func(p *peer) {
 		p.head()
 		close(arrived)
 		p.wasReset()
+		close(cut)
 	})
 	u := open(t, s.url(), Options{})
-	results := make(chan result)
+	var over atomic.Bool
+	body := io.MultiReader(strings.NewReader(large[:chunk]), readerFunc(func([]byte) (int, error) {
+		<-cut
+		over.Store(true)
+		return 0, io.EOF
+	}))
+	results := make(chan result, 1)
 	go func() {
-		res, outcome, err := u.Write(context.Background(), request("PUT", "/a"), strings.NewReader(large), int64(len(large)))
+		res, outcome, err := u.Write(context.Background(), request("PUT", "/a"), body, chunk+1)
 		results <- result{res: res, outcome: outcome, err: err}
 	}()
 	<-arrived
-	closed := make(chan error)
-	go func() { closed <- u.Close() }()
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	if !over.Load() {
+		t.Error("Close returned before the write was over")
+	}
 	if got := <-results; got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, ErrClosed) {
 		t.Errorf("a write during Close: %v", got)
-	}
-	if err := <-closed; err != nil {
-		t.Error(err)
 	}
 	if got := u.try(t, request("PUT", "/a"), "body"); got.outcome != fence.NotSent || !errors.Is(got.err, ErrClosed) {
 		t.Errorf("a write after Close: %v", got)
 	}
-	if outcome, err := u.Read(nil, request("GET", "/a")); outcome != fence.NotSent || !errors.Is(err, ErrClosed) {
+	if outcome, err := u.Read(unwritten{t}, request("GET", "/a")); outcome != fence.NotSent || !errors.Is(err, ErrClosed) {
 		t.Errorf("a read after Close: %v %v", outcome, err)
 	}
 	if err := u.Close(); err != nil {
