@@ -57,6 +57,7 @@ func TestClaimThatFails(t *testing.T) {
 	t.Cleanup(tooKind.Close)
 	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL()+"/.well-known/fencegate/claims", http.StatusTemporaryRedirect))
 	t.Cleanup(elsewhere.Close)
+	recovering, _ := notReady(t)
 	for _, c := range []struct {
 		name  string
 		fence string
@@ -72,7 +73,7 @@ func TestClaimThatFails(t *testing.T) {
 		{"another server", noFence.URL, stampOf(8, "new"), nil, 69, []string{"no fencegate"}},
 		{"another claim", tooKind.URL, stampOf(8, "new"), nil, 69, []string{`"/other"`}},
 		{"redirect", elsewhere.URL, stampOf(8, "new"), nil, 69, []string{"307", "no fencegate"}},
-		{"not ready", notReady(t), stampOf(8, "new"), []string{"-w", "300ms"}, 75, []string{"not within 300ms", "recovering"}},
+		{"not ready", "http://" + recovering, stampOf(8, "new"), []string{"-w", "300ms"}, 75, []string{"not within 300ms", "recovering"}},
 		{"token out of range", s.URL(), stampOf(fence.MaxToken, "new"), nil, 64, []string{"token_malformed"}},
 		{"no token", s.URL(), stampOf(0, "none"), nil, 64, []string{"FENCING_TOKEN", "decimal integer"}},
 		{"no owner", s.URL(), fence.Stamp{Token: 8}, nil, 64, []string{"FENCING_OWNER", "fencegate lock"}},

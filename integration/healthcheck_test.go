@@ -18,10 +18,7 @@ func TestHealthcheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	held := harness.Fencegate(t, "--settle", "4s")
-	held.Kill()
-	held.Start() // and holds for settle
-	heldAt := strings.TrimPrefix(held.AdminURL(), "http://")
+	_, recovering := notReady(t)
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, answers nothing
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +31,8 @@ func TestHealthcheck(t *testing.T) {
 		code int
 		says string
 	}{
-		{"not ready", []string{"--admin", heldAt}, "", 1, "503 Service Unavailable: recovering"},
-		{"alive though not ready", []string{"--live", "--admin", heldAt}, "", 0, "alive"},
+		{"not ready", []string{"--admin", recovering}, "", 1, "503 Service Unavailable: recovering"},
+		{"alive though not ready", []string{"--live", "--admin", recovering}, "", 0, "alive"},
 		{"ready", []string{"--admin", admin}, "", 0, "ready"},
 		{"from the environment", nil, "FENCEGATE_ADMIN=" + admin, 0, "ready"},
 		{"as it listens", nil, "FENCEGATE_ADMIN=0.0.0.0:" + port, 0, "ready"},

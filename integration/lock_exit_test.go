@@ -26,14 +26,14 @@ func closedAddr(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// notReady returns the URL of a fence that holds everything back, as each does
-// for its settle time when its ledger was not stopped in order.
-func notReady(t testing.TB) string {
+// notReady returns both addresses of a fence that holds everything back, as
+// each does for its settle time when its ledger was not stopped in order.
+func notReady(t testing.TB) (data, admin string) {
 	t.Helper()
 	p := newPlace(t)
 	p.args = []string{"--init", "--settle", "1h", "--max-wait", "20ms"}
 	process := harness.Start(t, "fencegate", p.command())
-	var serving struct{ Msg, Data string }
+	var serving struct{ Msg, Data, Admin string }
 	harness.Eventually(t, "fencegate to serve", func() (any, bool) {
 		for _, line := range process.Stderr() {
 			if json.Unmarshal([]byte(line), &serving) == nil && serving.Msg == "serving" {
@@ -42,7 +42,7 @@ func notReady(t testing.TB) string {
 		}
 		return process.Stderr(), false
 	})
-	return "http://" + serving.Data
+	return serving.Data, serving.Admin
 }
 
 // A command's exit code is that of fencegate lock, which then has nothing to
@@ -115,7 +115,7 @@ func TestLockThatIsNotAcquired(t *testing.T) {
 	nobody := closedAddr(t)
 	noFence := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(noFence.Close)
-	recovering := notReady(t)
+	recovering, _ := notReady(t)
 	far := harness.Fencegate(t)
 	says(t, far, "201", http.MethodPut, "/far", stampOf(fence.DefaultMaxToken/2, "future"), "")
 	for _, c := range []struct {
@@ -132,8 +132,8 @@ func TestLockThatIsNotAcquired(t *testing.T) {
 		{"no Redis for long", nobody, s.fence.URL(), []string{"-w", "50ms"}, 69, "redis did not answer"},
 		{"no fence", s.redis.Addr(), "http://" + nobody, []string{"-r", "/free"}, 69, "did not confirm"},
 		{"another server", s.redis.Addr(), noFence.URL, []string{"-r", "/free"}, 69, "no fencegate"},
-		{"fence not ready", s.redis.Addr(), recovering, []string{"-r", "/free", "-w", "50ms"}, 75, "recovering"},
-		{"fence not ready, other code", s.redis.Addr(), recovering, []string{"-r", "/free", "-w", "50ms", "-E", "9"}, 9, "recovering"},
+		{"fence not ready", s.redis.Addr(), "http://" + recovering, []string{"-r", "/free", "-w", "50ms"}, 75, "recovering"},
+		{"fence not ready, other code", s.redis.Addr(), "http://" + recovering, []string{"-r", "/free", "-w", "50ms", "-E", "9"}, 9, "recovering"},
 		{"fence far ahead", s.redis.Addr(), far.URL(), []string{"-r", "/far"}, 76, "one Redis issues all tokens"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
