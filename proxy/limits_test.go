@@ -1,10 +1,14 @@
 package proxy
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"fencegate/fence"
 	"fencegate/integration/harness"
 )
 
@@ -23,6 +27,18 @@ func TestBodyTooLarge(t *testing.T) {
 	// Nothing was raised by what was refused from its head.
 	w.says("PUT /b\nX-Fencing-Token: 9\n\n"+strings.Repeat("x", 1001), want{status: 413, reason: reasonBodyLarge, resource: "/b", token: "9"})
 	w.says("PUT /b\nX-Fencing-Token: 8\n\nv", stored)
+}
+
+// The question of a read has a body too, which the store asks for: what is wrong
+// with it is told as for a write.
+func TestBodyOfAReadTooLarge(t *testing.T) {
+	t.Parallel()
+	w := open(t, limits(BodyLimits{Max: 1000}))
+	w.store.read = func(_ http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
+		_, err := io.Copy(io.Discard, r.Body)
+		return fence.NotSent, fmt.Errorf("taking in the question: %w", err)
+	}
+	w.says("OPTIONS /a\n\n"+strings.Repeat("x", 1001), want{status: 413, reason: reasonBodyLarge, resource: "/a"})
 }
 
 // Without a spool directory bodies that are not to be stored have to fit into

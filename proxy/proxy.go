@@ -173,6 +173,7 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	out.Body = io.NopCloser(body)
 	w := &storeWriter{ResponseWriter: x.w, x: x}
 	outcome, err := p.storeOf(q).Read(w, out)
+	var failed bodyError
 	var own storeAnswer
 	switch {
 	case err == nil:
@@ -183,6 +184,8 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 		return nil
 	case w.wrote:
 		panic(http.ErrAbortHandler) // the answer broke off; the client must notice
+	case errors.As(err, &failed):
+		return failed.Refusal
 	case errors.As(err, &own):
 		x.pass(own.Response())
 		return nil

@@ -12,9 +12,10 @@ import (
 // goroutines. Requests come with URL, Header and Host as they are to be sent:
 // without fencing, hop-by-hop or routing headers.
 type Upstream interface {
-	// Read answers a request that changes nothing on w. It returns an error
-	// only while nothing has been written to w: with NotSent the store was not
-	// reached, with any other outcome it did not answer.
+	// Read answers a request that changes nothing on w. An error while nothing
+	// has been written to w means, with NotSent, that the store was not reached,
+	// and with any other outcome that it did not answer; after that, that the
+	// answer broke off.
 	Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error)
 
 	// Write makes one attempt at a write whose body, of size bytes, has
