@@ -38,7 +38,7 @@ func TestBodyOfAReadTooLarge(t *testing.T) {
 		_, err := io.Copy(io.Discard, r.Body)
 		return fence.NotSent, fmt.Errorf("taking in the question: %w", err)
 	}
-	w.says("OPTIONS /a\n\n"+strings.Repeat("x", 1001), want{status: 413, reason: reasonBodyLarge, resource: "/a"})
+	w.says("OPTIONS /a\n\n"+strings.Repeat("x", 1001), want{status: 413, reason: reasonBodyLarge, resource: "/a", closes: true})
 }
 
 // Without a spool directory bodies that are not to be stored have to fit into
