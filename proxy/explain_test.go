@@ -59,6 +59,8 @@ func TestExplanationsAreTrue(t *testing.T) {
 			}
 			if e.OwnerRequired {
 				is(request("5", ""), 428, reasonOwnerMissing)
+			} else {
+				is(request("5", ""), passes, "")
 			}
 			is(request("5", secret), passes, "")
 			if len(e.Touches) == 0 {

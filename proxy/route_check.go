@@ -80,8 +80,6 @@ func (r *Route) hides(later *Route) bool {
 	for i, s := range r.pattern {
 		switch {
 		case s == "*":
-		case later.pattern[i] == "*":
-			return false
 		case later.Names.FoldCase && !r.Names.FoldCase:
 			return false // later matches other spellings of s too
 		case fence.ResourceOf(s) != r.spelt(fence.ResourceOf(later.pattern[i])):

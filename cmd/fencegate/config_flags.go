@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -56,15 +57,14 @@ func (f *configFlags) load(ctx *kong.Context) (*serveConfig, error) {
 		if i < 0 {
 			continue
 		}
-		text, ok := flag.Target.Interface().(*string)
-		if !ok || text == nil {
-			continue
+		if text, ok := flag.Target.Interface().(*string); ok && text != nil && typed[flag] {
+			values = append(values, given{settings[i].key, *text, place{from: fromFlag, name: "--" + flag.Name}})
 		}
-		at := place{from: fromFlag, name: "--" + flag.Name}
-		if !typed[flag] {
-			at = place{from: fromEnv, name: flag.Envs[0]}
+		for _, variable := range flag.Envs {
+			if text, ok := os.LookupEnv(variable); ok { // a flag that was typed does not hide its faults
+				values = append(values, given{settings[i].key, text, place{from: fromEnv, name: variable}})
+			}
 		}
-		values = append(values, given{settings[i].key, *text, at})
 	}
 	return loadConfig(f.File, values)
 }

@@ -107,7 +107,7 @@ func TestFaultsOfAllSources(t *testing.T) {
 	for _, s := range settings {
 		variable := variableOf(s.key)
 		t.Setenv(variable, "\xff")
-		if _, stderr, code := fencegate(t, "config", "print"); code != exitConfig || !strings.Contains(stderr, variable+` "�": `) {
+		if _, stderr, code := fencegate(t, "config", "print"); code != exitConfig || !strings.Contains(stderr, variable+` "\xff": `) {
 			t.Errorf("%s: %d %s", variable, code, stderr)
 		}
 		if _, stderr, code := fencegate(t, "config", "print", flagName(s.key), ""); code != exitConfig || !strings.Contains(stderr, flagName(s.key)+` "": `) {
@@ -117,10 +117,12 @@ func TestFaultsOfAllSources(t *testing.T) {
 	}
 	t.Setenv("FENCEGATE_CONFIG", filepath.Join("testdata", "windows.bad.yml"))
 	t.Setenv("FENCEGATE_DRAIN", "long")
+	t.Setenv("FENCEGATE_SETTLE", "short") // a flag takes its place
 	_, stderr, code := fencegate(t, "serve", "--settle=-1s", "--upstream", "http://user:S3cret@h/", "--init")
-	const want = `fencegate: 5 faults in the configuration:
+	const want = `fencegate: 6 faults in the configuration:
   testdata/windows.bad.yml:1:9: policy "lax": expected open, observe, adopt or require
   testdata/windows.bad.yml:2:9: listen "x": expected HOST:PORT such as 127.0.0.1:8080
+  FENCEGATE_SETTLE "short": expected a duration such as 30s or 5m
   FENCEGATE_DRAIN "long": expected a duration such as 30s or 5m
   --upstream "http://…@h/": the store's URL holds a user name or password; they would not be sent
   --settle "-1s": expected a duration of 0 or more, up to 24h
