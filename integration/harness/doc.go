@@ -1,5 +1,5 @@
 // Package harness starts, pauses, kills and restarts what black-box tests look
-// at: the compiled fencegate binary, a real Redis, lock holders.
+// at: the compiled fencegate binary, a real Redis and nginx, lock holders.
 //
 // Everything it starts is a process in a group of its own that dies with the
 // test, even with a test that was killed. What it printed is shown when the
