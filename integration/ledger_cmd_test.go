@@ -47,7 +47,15 @@ func TestLedgerInit(t *testing.T) {
 	if contentIfAny(t, lost.ledger()) != nil {
 		t.Error("it has made a ledger all the same")
 	}
-	saysOneLine(t, ledger(t, 64, "init", "--state", lost.state, "--upstream", "http://localhost:1"), "--upstream", "dir:PATH")
+	// Where the ledger is apart from the state, and the storage remembers nothing.
+	apart := "bolt:" + filepath.Join(t.TempDir(), "apart")
+	id = ledger(t, 0, "init", "--ledger", apart, "--upstream", "http://127.0.0.1:1", "--tokens", "time").Stdout()
+	if said := ledger(t, 0, "check", "--ledger", apart).Stdout(); len(said) != 1 || !strings.Contains(said[0], id[0]) || !strings.Contains(said[0], "tokens time") {
+		t.Errorf("the ledger %s of another directory is said to be %q", id, said)
+	}
+	saysOneLine(t, ledger(t, 64, "init", "--state", lost.state, "--upstream", "ftp://localhost", "--tokens", "odd"),
+		"--upstream", "dir:PATH", "--tokens", "any")
+	saysOneLine(t, ledger(t, 64, "check", "--ledger", "here"), "--ledger", "bolt:PATH")
 }
 
 // marked is where a fence has stopped that has marks and a floor.

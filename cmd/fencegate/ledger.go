@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -26,15 +27,30 @@ func (ledgerCmd) Help() string {
 
 // ledgerState is where the ledger lies.
 type ledgerState struct {
-	State string `default:"./fencegate-state" placeholder:"PATH" help:"Directory of the ledger (default ${default})."`
+	State  string `default:"./fencegate-state" placeholder:"PATH" help:"Directory of the ledger (default ${default})."`
+	Ledger string `placeholder:"bolt:PATH" help:"Directory of the ledger, where it is not in the state directory."`
+}
+
+func (s *ledgerState) dir() (string, error) {
+	config := serveConfig{State: s.State}
+	if s.Ledger != "" {
+		if err := setLedger(&config.Ledger, s.Ledger); err != nil {
+			return "", &exitError{exitUsage, fmt.Errorf("--ledger: %w", err)}
+		}
+	}
+	return config.ledgerDir(), nil
 }
 
 // inspect reads the ledger as a whole. visit, if not nil, sees the rows once
 // all of it is known to be sound.
 func (s *ledgerState) inspect(visit func(*fence.Row) error) (fence.Meta, error) {
+	dir, err := s.dir()
+	if err != nil {
+		return fence.Meta{}, err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	meta, err := bolt.Inspect(ctx, s.State, bolt.Options{Wait: -1}, visit)
+	meta, err := bolt.Inspect(ctx, dir, bolt.Options{Wait: -1}, visit)
 	var open *fence.OpenError
 	switch {
 	case err == nil:

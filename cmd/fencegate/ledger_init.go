@@ -6,31 +6,30 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+
+	"github.com/hashicorp/go-multierror"
 
 	"fencegate/fence"
-	"fencegate/proxy/upstream/dir"
 	"fencegate/store"
 )
 
 type ledgerInitCmd struct {
 	ledgerState `embed:""`
-	Upstream    string `placeholder:"dir:PATH" help:"The store that it will guard: refuses if another ledger does already."`
+	Upstream    string `placeholder:"URL" help:"The store that it will guard: refuses a directory that another ledger guards already."`
+	Tokens      string `placeholder:"KIND" help:"What tokens are: any, or time, microseconds since 1970 as fencegate lock makes them (default any)."`
 }
 
 // Run makes a ledger as serve --init does, with the same refusals, and prints
 // its id.
 func (c *ledgerInitCmd) Run(std streams) error {
-	if c.Upstream != "" {
-		root, ok := strings.CutPrefix(c.Upstream, "dir:")
-		if !ok || root == "" {
-			return &exitError{exitUsage, fmt.Errorf("--upstream %q: expected dir:PATH, a local directory such as dir:./data", c.Upstream)}
-		}
-		if err := c.refuseGuarded(root); err != nil {
-			return err
-		}
+	config, err := c.config()
+	if err != nil {
+		return &exitError{exitUsage, err}
 	}
-	meta, err := store.Create(context.Background(), "bolt:"+c.State, store.Options{})
+	if err := refuseGuarded(config); err != nil {
+		return err
+	}
+	meta, err := store.Create(context.Background(), "bolt:"+config.ledgerDir(), store.Options{Kind: config.Tokens})
 	var open *fence.OpenError
 	if errors.As(err, &open) && errors.Is(err, fence.ErrLedgerExists) {
 		open.Remedy = "start fencegate serve without --init"
@@ -42,15 +41,43 @@ func (c *ledgerInitCmd) Run(std streams) error {
 	return err
 }
 
+// config reads the flags as serve reads those with the same names.
+func (c *ledgerInitCmd) config() (*serveConfig, error) {
+	config := &serveConfig{State: c.State}
+	var faults *multierror.Error
+	for _, flag := range []struct {
+		name, text string
+		set        func(string) error
+	}{
+		{"--ledger", c.Ledger, func(s string) error { return setLedger(&config.Ledger, s) }},
+		{"--upstream", c.Upstream, func(s string) error { return setUpstream(&config.Upstream, s) }},
+		{"--tokens", c.Tokens, func(s string) error { return setTokens(&config.Tokens, s) }},
+	} {
+		if flag.text == "" {
+			continue
+		}
+		if err := flag.set(flag.text); err != nil {
+			faults = multierror.Append(faults, fmt.Errorf("%s: %w", flag.name, err)) // a URL may hold a password
+		}
+	}
+	if faults != nil {
+		faults.ErrorFormat = oneLine
+	}
+	return config, faults.ErrorOrNil()
+}
+
 // refuseGuarded refuses storage that remembers a ledger, unless there is one
 // here: then that it exists already says more.
-func (c *ledgerInitCmd) refuseGuarded(root string) error {
-	guard, err := dir.LedgerID(root)
-	if err != nil {
-		return upstreamError(root, err)
-	}
-	if _, err := os.Lstat(filepath.Join(c.State, "ledger.db")); guard == "" || !errors.Is(err, os.ErrNotExist) {
+func refuseGuarded(c *serveConfig) error {
+	if c.Upstream == "" {
 		return nil
 	}
-	return wouldForget(&serveConfig{Upstream: c.Upstream, State: c.State}, guard)
+	guard, err := guardOf(c)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(filepath.Join(c.ledgerDir(), "ledger.db")); guard == "" || !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return wouldForget(c, guard)
 }
