@@ -29,9 +29,10 @@ type scene struct {
 	fence *harness.Server
 }
 
-func newScene(t testing.TB) *scene {
+// newScene starts Redis and a fencegate with these arguments.
+func newScene(t testing.TB, args ...string) *scene {
 	t.Helper()
-	s := &scene{t: t, redis: harness.Redis(t), fence: harness.Fencegate(t)}
+	s := &scene{t: t, redis: harness.Redis(t), fence: harness.Fencegate(t, args...)}
 	s.rdb = redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
 	t.Cleanup(func() { s.rdb.Close() })
 	return s

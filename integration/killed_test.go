@@ -25,12 +25,19 @@ import (
 func TestKilledUnderWriters(t *testing.T) {
 	t.Parallel()
 	s := harness.Fencegate(t)
+	killUnderWriters(t, s, harness.Scale(200), func() { isSwept(t, s) })
+}
+
+// killUnderWriters kills fencegate in so many rounds, and calls swept in the end
+// of each.
+func killUnderWriters(t *testing.T, s *harness.Server, rounds int, swept func()) {
+	t.Helper()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	objects := []*written{{path: "/one"}, {path: "/a/b/two"}, {path: "/a/three"}}
 	var token atomic.Uint64
-	for range harness.Scale(200) {
+	for range rounds {
 		answers := make(chan string, 1<<16)
 		var killed atomic.Bool
 		var writers sync.WaitGroup
@@ -57,7 +64,7 @@ func TestKilledUnderWriters(t *testing.T) {
 		for _, o := range objects {
 			o.check(t, s)
 		}
-		isSwept(t, s)
+		swept()
 	}
 }
 

@@ -38,37 +38,67 @@ func TestZombieInAnotherLanguage(t *testing.T) {
 	for _, w := range writers {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
-			if _, err := exec.LookPath(w.command); err != nil {
-				t.Fatalf("%v: run .ci/setup", err)
-			}
-			dir := t.TempDir()
-			writer, stamp := filepath.Join(dir, "writer"), filepath.Join(dir, "stamp")
-			if err := os.WriteFile(writer, []byte(w.script), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			write := w.command + " " + writer
 			s := newScene(t)
-
-			a := s.lockScript(write+` "from A"; export -p > `+stamp+`; echo pids $$; while :; do sleep 0.02; done`, "--ttl", "1s")
-			if said := strings.TrimSpace(a.AwaitLine("")); said != "201" {
-				t.Fatalf("A's first write is answered %q", said)
-			}
-			command := pids(t, a)
-			a.Pause()
-			if err := syscall.Kill(-command[0], syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			s.awaitFree(report)
-			prints(t, s.lockScript(write+` "from B"`), "204")
-			late := exec.Command("bash", "-c", ". "+stamp+"; "+write+` "from A, late"`)
-			prints(t, harness.Start(t, "late write", late), "412 stale_token")
-			holds(t, s.fence, report, "from B")
-
-			a.Resume()
-			wantCode(t, a, 76)
-			awaitGone(t, command)
-			holds(t, s.fence, report, "from B")
+			s.zombie(w.command, w.script)
+			isStored(t, s.fence.Data, report, "from B")
 		})
+	}
+}
+
+// zombie plays the scene with a script that writes.
+func (s *scene) zombie(command, script string) {
+	t := s.t
+	t.Helper()
+	if _, err := exec.LookPath(command); err != nil {
+		t.Fatalf("%v: run .ci/setup", err)
+	}
+	dir := t.TempDir()
+	writer, stamp := filepath.Join(dir, "writer"), filepath.Join(dir, "stamp")
+	if err := os.WriteFile(writer, []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := command + " " + writer
+
+	a := s.lockScript(write+` "from A"; export -p > `+stamp+`; echo pids $$; while :; do sleep 0.02; done`, "--ttl", "1s")
+	if said := strings.TrimSpace(a.AwaitLine("")); said != "201" {
+		t.Fatalf("A's first write is answered %q", said)
+	}
+	held := pids(t, a)
+	a.Pause()
+	if err := syscall.Kill(-held[0], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitFree(report)
+	prints(t, s.lockScript(write+` "from B"`), "204")
+	late := exec.Command("bash", "-c", ". "+stamp+"; "+write+` "from A, late"`)
+	prints(t, harness.Start(t, "late write", late), "412 stale_token")
+	holds(t, s.fence, report, "from B")
+
+	a.Resume()
+	wantCode(t, a, 76)
+	awaitGone(t, held)
+	holds(t, s.fence, report, "from B")
+
+	if n := s.fence.Metrics().Counter("fencegate_rejections_total"); n != 1 {
+		t.Errorf("%v refusals are counted, want 1", n)
+	}
+	s.fence.Stop() // tells repeats, if there are any
+	var refused []harness.Record
+	for _, r := range s.fence.Logs() {
+		if strings.HasPrefix(r.Text("msg"), "refused") {
+			refused = append(refused, r)
+		}
+	}
+	if len(refused) != 1 || refused[0].Text("reason") != "stale_token" || refused[0].Text("resource") != report {
+		t.Errorf("the records of refusals are %v, want one", refused)
+	}
+}
+
+// isStored compares a file of the store itself.
+func isStored(t testing.TB, root, path, want string) {
+	t.Helper()
+	if got, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(got) != want {
+		t.Errorf("the store holds %q, %v, want %q", got, err, want)
 	}
 }
 
