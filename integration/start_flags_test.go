@@ -2,6 +2,8 @@ package integration
 
 import (
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -72,5 +74,26 @@ func TestStartAtAnAddressInUse(t *testing.T) {
 		p = newPlace(t)
 		p.args = []string{flag, l.Addr().String(), "--init"}
 		p.fails(75, want)
+	}
+}
+
+// A ledger that clients could replace is not made, nor served, whatever links
+// lead to it.
+func TestStartWithTheStateInWhatIsServed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	if err := os.MkdirAll(p.data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	inside := filepath.Join(p.data, "sub", "state")
+	if err := os.Symlink(inside, p.state); err != nil {
+		t.Fatal(err)
+	}
+	p.args = []string{"--init"}
+	want := []string{"--state", inside + " is inside " + p.data}
+	p.fails(78, want)
+	saysOneLine(t, ledger(t, 78, "init", "--state", p.state, "--upstream", "dir:"+p.data), want...)
+	if _, err := os.Lstat(filepath.Dir(inside)); !os.IsNotExist(err) {
+		t.Errorf("something was made: %v", err)
 	}
 }

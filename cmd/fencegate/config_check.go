@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"net"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func (l *loader) checkUpstream() {
 				l.faults.value(o.at, o.text, errors.New("is for a store behind HTTP, but upstream is "+l.c.Upstream))
 			}
 		}
-		l.checkDirectories()
+		l.c.checkSeparate(func(key, path string, err error) { l.faults.value(l.c.where(key), path, err) })
 		return
 	}
 	if o, ok := l.c.origins["settle"]; ok && l.c.Settle < leastSettle {
@@ -77,24 +76,6 @@ func (l *loader) checkUpstream() {
 	for _, pair := range [][2]string{{"tls.cert", "tls.key"}, {"tls.key", "tls.cert"}} {
 		if l.c.given(pair[0]) && !l.c.given(pair[1]) && !l.broken[pair[1]] {
 			l.faults.value(l.c.where(pair[0]), l.c.origins[pair[0]].text, errors.New("expected "+pair[1]+" too"))
-		}
-	}
-}
-
-// checkDirectories keeps what is ours out of the directory that is served:
-// clients could read and replace it there.
-func (l *loader) checkDirectories() {
-	root, err := filepath.Abs(l.c.root())
-	if err != nil {
-		return // no working directory: nothing will start
-	}
-	for _, d := range []struct{ key, path string }{{"state", l.c.State}, {"ledger", l.c.Ledger}} {
-		abs, err := filepath.Abs(d.path)
-		if err != nil || d.path == "" {
-			continue
-		}
-		if rel, err := filepath.Rel(root, abs); err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
-			l.faults.value(l.c.where(d.key), d.path, errors.New("is inside the directory that is served, where clients could change it; expected another place"))
 		}
 	}
 }

@@ -16,7 +16,8 @@ type configCheckCmd struct {
 	File string `arg:"" help:"The file."`
 }
 
-// Run looks at the file alone, so that its answer is the same on every machine.
+// Run looks at the file, without flags and environment, and at where its
+// directories lead.
 func (c *configCheckCmd) Run(std streams) error {
 	if _, err := loadConfig(c.File, nil); err != nil {
 		return err

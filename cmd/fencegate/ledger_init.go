@@ -26,6 +26,12 @@ func (c *ledgerInitCmd) Run(std streams) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	config.checkSeparate(func(key, path string, fault error) {
+		err = &exitError{exitConfig, fmt.Errorf("--%s %q: %w", key, path, fault)}
+	})
+	if err != nil {
+		return err
+	}
 	if err := refuseGuarded(config); err != nil {
 		return err
 	}
