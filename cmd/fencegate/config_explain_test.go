@@ -11,14 +11,15 @@ const (
 	blocksRoute = "blocks (routes[0], path /blocks/*)"
 	draftsRoute = "drafts (routes[1], path /drafts)"
 	imgRoute    = "r2 (routes[2], path /img)"
-	asks        = "ask: Reads. Without a token it passes; with one it is judged like a write, and cuts off older holders."
+	asksFirst   = "ask: Reads. Without a token it passes; with one it is judged like a write, and cuts off older holders."
 )
 
 func TestExplain(t *testing.T) {
 	for _, c := range []struct{ method, url, want string }{
 		{"PUT", "/blocks/t1/a%20b?x=1", "route " + blocksRoute + "\nresource /blocks/t1/a%20b\nfence /blocks/t1 and everything below (lock and claim that)\npolicy require\nowner required\n" +
 			"means write: Changes /blocks/t1/a%20b. It needs a token, which must not be older than one seen there."},
-		{"GET", "http://files.example/blocks/t1", "route " + blocksRoute + "\nresource /blocks/t1\nfence /blocks/t1 and everything below (lock and claim that)\npolicy require\nowner required\nmeans " + asks},
+		{"GET", "http://files.example/blocks/t1", "route " + blocksRoute + "\nresource /blocks/t1\nfence /blocks/t1 and everything below (lock and claim that)\npolicy require\nowner required\nmeans " + asksFirst},
+		{"HEAD", "/drafts/x", "route " + draftsRoute + "\nresource /drafts/x\nfence /drafts/x\npolicy open\nowner optional\nmeans ask: Reads. It passes with any token or none."},
 		{"OPTIONS", "/blocks/t1", "route " + blocksRoute + "\nresource /blocks/t1\nmeans read: Reads. It passes with or without a token, which is not looked at."},
 		// Of the routes that it changes something below, the strictest counts.
 		{"DELETE", "/blocks", "route " + adoptRoute + "\nresource /blocks\nfence /blocks\npolicy require\nowner required\n" +
