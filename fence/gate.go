@@ -22,6 +22,7 @@ type Gate struct {
 	failed   error // the ledger's, for good
 	draining bool  // no arrivals
 	stopped  bool  // nothing begins any more
+	closed   bool  // the ledger is, or is about to be
 	holdEnd  time.Time
 	holding  bool
 

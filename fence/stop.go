@@ -8,14 +8,14 @@ import (
 // ErrStopped means that the gate has been stopped.
 var ErrStopped = errors.New("the gate has stopped")
 
-// Stop refuses arrivals, waits until nothing is in flight or ctx ends, refuses
-// what still waits, and closes the ledger: clean only if nothing can take
-// effect any more. Nothing begins after it. Only the first call has an effect.
-func (g *Gate) Stop(ctx context.Context) error {
+// Drain refuses arrivals, waits until nothing is in flight or ctx ends, and
+// refuses what still waits. Nothing begins after it.
+func (g *Gate) Drain(ctx context.Context) {
 	g.mu.Lock()
 	if g.draining {
 		g.mu.Unlock()
-		return ErrStopped
+		<-g.stopping // by the first call
+		return
 	}
 	g.draining = true
 	g.checkQuiet()
@@ -27,6 +27,7 @@ func (g *Gate) Stop(ctx context.Context) error {
 	}
 
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.stopped = true
 	close(g.stopping)
 	for _, p := range g.waiting.all() {
@@ -39,6 +40,20 @@ func (g *Gate) Stop(ctx context.Context) error {
 	if g.holdTimer != nil {
 		g.holdTimer.Stop()
 	}
+}
+
+// Stop drains the gate and closes the ledger: clean only if nothing can take
+// effect any more. Whoever gives up storage too calls Drain, gives it up, and
+// then calls Stop, so that who waits for the ledger finds all the rest free.
+// Only the first call has an effect.
+func (g *Gate) Stop(ctx context.Context) error {
+	g.Drain(ctx)
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		return ErrStopped
+	}
+	g.closed = true
 	g.mu.Unlock()
 
 	g.committed.Wait()

@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +69,49 @@ func TestStandbyTakesOver(t *testing.T) {
 			t.Errorf("token %s is answered %v, %v, want %s", c.stamp.Token, a, err, c.want)
 		}
 	}
+}
+
+// The first one stops in order, with a read in progress that holds it up and
+// deleted objects still to be removed. Shown: who stands by is let in last, when
+// the storage is free, and the stop was clean.
+func TestStandbyTakesOverAfterAStop(t *testing.T) {
+	t.Parallel()
+	s := harness.Fencegate(t, "--settle", "5s", "--max-wait", "20s")
+	holder := stampOf(7, "holder")
+	says(t, s, "201", "PUT", report, holder, strings.Repeat("x", 16<<20)) // more than sockets take
+	for i := range 200 {
+		says(t, s, "201", "PUT", fmt.Sprintf("/old/%d", i), holder, "old")
+	}
+	res, err := http.Get(s.URL() + report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	standby := startStandby(t, s)
+	says(t, s, "204", "DELETE", "/old/", holder, "")
+	s.Process().Signal(syscall.SIGTERM)
+	harness.Eventually(t, "/readyz to tell that it stops", func() (any, bool) {
+		said := readiness(s)
+		return said, strings.HasPrefix(said, "503 draining")
+	})
+	if said := standby.Stderr(); len(said) != 0 {
+		t.Errorf("it is let in while a read is in progress: %q", said)
+	}
+	if n, err := io.Copy(io.Discard, res.Body); n != 16<<20 || err != nil {
+		t.Errorf("the read got %d bytes, %v", n, err)
+	}
+	if code := s.Process().Wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	harness.Eventually(t, "the standby to serve", func() (any, bool) {
+		select {
+		case <-standby.Exited():
+			t.Fatalf("it ended: %q", standby.Stderr())
+		default:
+		}
+		said := strings.Join(standby.Stderr(), "\n")
+		return said, strings.Contains(said, `"serving"`)
+	})
 }
 
 // One that stands by ends when it is told to.

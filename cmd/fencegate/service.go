@@ -142,7 +142,8 @@ func (s *service) dataAddr() string  { return s.dataL.Addr().String() }
 func (s *service) adminAddr() string { return s.adminL.Addr().String() }
 
 // stop lets requests in progress end for up to drain, then cuts what is left,
-// and closes the ledger, clean if nothing can take effect any more.
+// and closes the ledger, clean if nothing can take effect any more. The ledger
+// is last: who stands by for it needs the addresses and the storage then.
 func (s *service) stop(drain time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
@@ -152,13 +153,11 @@ func (s *service) stop(drain time.Duration) error {
 			_ = s.data.Close()
 		}
 	})
-	err := s.gate.Stop(ctx)
+	s.gate.Drain(ctx)
 	shutdown.Wait()
 	s.proxy.Close()
-	if e := s.upstream.Close(); err == nil {
-		err = e
-	}
+	err := s.upstream.Close()
 	_ = s.admin.Close()
 	s.serving.Wait()
-	return err
+	return errors.Join(s.gate.Stop(ctx), err)
 }

@@ -16,6 +16,10 @@ import (
 	"fencegate/proxy/upstream/remote"
 )
 
+// takeOver limits how long one that stands by waits for the storage once it has
+// the ledger: of a process that is killed, the kernel frees one after the other.
+const takeOver = 5 * time.Second
+
 // upstream is the store behind the proxy.
 type upstream struct {
 	proxy.Upstream
@@ -31,7 +35,7 @@ func openUpstream(c *serveConfig, settle time.Duration, ledgerID string) (*upstr
 	u := &upstream{byRoute: make([]proxy.Upstream, len(c.Routes))}
 	switch c.scheme() {
 	case "dir":
-		d, err := dir.Open(c.root(), dir.Options{LedgerID: ledgerID})
+		d, err := dir.Open(c.root(), dir.Options{LedgerID: ledgerID, Wait: min(c.Wait, takeOver)})
 		if err != nil {
 			return nil, upstreamError(c.root(), err)
 		}

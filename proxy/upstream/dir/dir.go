@@ -17,6 +17,9 @@ type Options struct {
 	// at first and compared from then on. "" is right only for a root that no
 	// ledger guards, and then remembers nothing.
 	LedgerID string
+	// Wait is how long to wait while another process, which is about to end,
+	// serves the root. 0 is not at all.
+	Wait time.Duration
 }
 
 // Dir serves one local directory. Its methods may be called from many
@@ -91,7 +94,7 @@ func (d *Dir) open(root string, opts Options) (err error) {
 	if d.self, err = d.root.stat(area); err != nil {
 		return err
 	}
-	if err := d.takeLock(root); err != nil {
+	if err := d.takeLock(root, opts.Wait); err != nil {
 		return err
 	}
 	// Nothing is swept or written before it is sure that we may.

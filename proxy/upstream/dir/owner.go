@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"fencegate/fence"
 )
@@ -25,13 +26,20 @@ type heldError struct{}
 func (heldError) Error() string { return "the storage directory is served by another process" }
 func (heldError) Unwrap() error { return fence.ErrLedgerHeld }
 
+// lockPoll is how often the lock is tried again; the kernel has no flock with a
+// time limit.
+const lockPoll = 20 * time.Millisecond
+
 // takeLock makes this Dir the only one that serves the root.
-func (d *Dir) takeLock(root string) (err error) {
+func (d *Dir) takeLock(root string, wait time.Duration) (err error) {
 	path := filepath.Join(root, area, lockName)
 	if d.lock, err = d.area.keep(lockName); err != nil {
 		return err
 	}
 	err = lockFile(d.lock)
+	for end := time.Now().Add(wait); errors.Is(err, syscall.EWOULDBLOCK) && time.Now().Before(end); err = lockFile(d.lock) {
+		time.Sleep(lockPoll)
+	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return &fence.OpenError{Path: path, Err: heldError{},
 			Remedy: "stop that process (fuser -v shows it), or give this one a directory of its own"}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 )
@@ -141,5 +142,31 @@ func TestRootThroughLink(t *testing.T) {
 	s.do(t, request("PUT", "/a", "1"))
 	if got := s.content(t, "a"); got != "1" {
 		t.Errorf("a is %q", got)
+	}
+}
+
+// A root that is about to be given up is waited for.
+func TestOpenWaits(t *testing.T) {
+	root := t.TempDir()
+	first, err := Open(root, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(root, Options{Wait: 2 * lockPoll}); !errors.Is(err, fence.ErrLedgerHeld) {
+		t.Errorf("a root that is served, in vain: %v", err)
+	}
+	second := make(chan error, 1)
+	go func() {
+		d, err := Open(root, Options{Wait: time.Minute})
+		if err == nil {
+			err = d.Close()
+		}
+		second <- err
+	}()
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-second; err != nil {
+		t.Error(err)
 	}
 }
