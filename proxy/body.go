@@ -12,8 +12,8 @@ import (
 	"fencegate/fence"
 )
 
-// BodyLimits bound how request bodies may arrive. Zero values are replaced by
-// the defaults named.
+// BodyLimits bound how request bodies may arrive; Idle and MinRate also how
+// answers to reads must be taken. Zero values are replaced by the defaults named.
 type BodyLimits struct {
 	// Max is the largest body in bytes. Default: no limit.
 	Max int64
@@ -43,6 +43,11 @@ func (l BodyLimits) withDefaults() BodyLimits {
 		l.MinRate = 1 << 10
 	}
 	return l
+}
+
+// piece is how much has to move within Idle.
+func (l *BodyLimits) piece() int64 {
+	return max(1, int64(float64(l.MinRate)*l.Idle.Seconds()))
 }
 
 // budget counts the received bytes that are still kept.
@@ -143,7 +148,7 @@ func (in *intake) receive(b []byte) (int, error) {
 	if in.x.r.ContentLength < 0 {
 		// A Read of a chunked body returns only when the chunk ends or b is
 		// full: not more than what has to come before the deadline.
-		b = b[:min(int64(len(b)), max(1, int64(float64(in.limits.MinRate)*in.limits.Idle.Seconds())))]
+		b = b[:min(int64(len(b)), in.limits.piece())]
 	}
 	n, err := in.x.r.Body.Read(b)
 	if !in.budget.take(int64(n)) {

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -19,6 +18,8 @@ type exchange struct {
 	id       string
 	start    time.Time
 	patience time.Duration // with a client that does not take its answer
+	piece    int64         // what a client must take of it in that time
+	broken   bool          // the client did not take it, or is gone
 	observed fence.Reason  // what an enforced policy would have answered
 	decision string        // for the metric
 	took     *intake       // the body's, once it may be read
@@ -27,7 +28,7 @@ type exchange struct {
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{
 		w: w, r: r, rc: http.NewResponseController(w), id: requestID(r), start: time.Now(),
-		patience: p.limits.Idle, decision: decisionPassed,
+		patience: p.limits.Idle, piece: p.limits.piece(), decision: decisionPassed,
 	}
 }
 
@@ -58,40 +59,4 @@ func (x *exchange) keeps() bool {
 		return x.r.ContentLength <= keepUnread && x.took.err == nil
 	}
 	return x.r.ContentLength <= keepUnread && !strings.EqualFold(x.r.Header.Get("Expect"), "100-continue")
-}
-
-// storeWriter lets the store write its answer to a read, without headers that
-// are not for the client.
-type storeWriter struct {
-	http.ResponseWriter
-	x     *exchange
-	wrote bool
-}
-
-func (w *storeWriter) WriteHeader(status int) {
-	trimAnswer(w.Header())
-	if status < 200 {
-		w.ResponseWriter.WriteHeader(status)
-		return
-	}
-	w.wrote = true
-	w.x.head(status)
-}
-
-func (w *storeWriter) Write(b []byte) (int, error) {
-	if !w.wrote {
-		w.WriteHeader(http.StatusOK)
-	}
-	return w.ResponseWriter.Write(b)
-}
-
-// Unwrap is for http.ResponseController.
-func (w *storeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-// ReadFrom keeps sendfile possible for stores that copy from a file.
-func (w *storeWriter) ReadFrom(src io.Reader) (int64, error) {
-	if !w.wrote {
-		w.WriteHeader(http.StatusOK)
-	}
-	return io.Copy(w.ResponseWriter, src)
 }

@@ -32,6 +32,8 @@ type Options struct {
 	Settle time.Duration
 	// UpstreamTimeout limits one write at the store. Default 5 min.
 	UpstreamTimeout time.Duration
+	// HeadTimeout limits how long the head of a request may take. Default 10 s.
+	HeadTimeout time.Duration
 	// Body limits how bodies may arrive.
 	Body BodyLimits
 	// SpoolDir takes in bodies that do not fit into memory, for stores without
@@ -64,6 +66,9 @@ func New(gate *fence.Gate, proto protocol.Protocol, upstream Upstream, opts Opti
 	}
 	if opts.UpstreamTimeout == 0 {
 		opts.UpstreamTimeout = 5 * time.Minute
+	}
+	if opts.HeadTimeout == 0 {
+		opts.HeadTimeout = 10 * time.Second
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now

@@ -99,7 +99,7 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	if length >= 0 && status != http.StatusNoContent && status != http.StatusNotModified {
 		x.w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	}
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.patience))
+	x.hurry()
 	x.head(status)
 	if x.r.Method != http.MethodHead {
 		if _, err := io.Copy(x.w, body); err != nil {
@@ -109,7 +109,6 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	if x.rc.Flush() != nil {
 		panic(http.ErrAbortHandler)
 	}
-	_ = x.rc.SetWriteDeadline(time.Time{})
 	x.rest()
 }
 
@@ -141,10 +140,19 @@ func (x *exchange) headFirst() {
 	}
 }
 
+// hurry gives the client a while to take what is written next. It stays in
+// force for what net/http still holds when the handler ends, which lifts it
+// before the connection's next request.
+func (x *exchange) hurry() { _ = x.rc.SetWriteDeadline(time.Now().Add(x.patience)) }
+
 // rest comes after an answer. It reads what is left of the request's body if
 // that is little, so that the connection can be used again, and otherwise
 // closes the connection.
 func (x *exchange) rest() {
+	if x.broken {
+		panic(http.ErrAbortHandler)
+	}
+	x.hurry()
 	if !x.bodyUnread() {
 		return
 	}

@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"time"
 )
@@ -16,10 +18,14 @@ func NewServer(p *Proxy, log *slog.Logger) *http.Server {
 	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler:           p,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: p.opts.HeadTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    MaxHeaderBytes,
 		Protocols:         &protocols,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			keepUnsentSmall(c)
+			return ctx
+		},
 		// "OPTIONS *" is to be refused like every target that is not a path.
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(log.Handler(), slog.LevelWarn),

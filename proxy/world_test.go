@@ -30,6 +30,8 @@ type plan struct {
 	ledger *memory.Ledger
 	store  Upstream   // default: a fakeStore
 	fake   *fakeStore // the one in store, if any
+
+	connections int // the most at once
 }
 
 // world is a proxy on a socket, between clients and a fake store.
@@ -58,7 +60,7 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 		gate:   fence.Options{MaxWait: harness.Patience},
 		opts:   Options{Rest: Route{Policy: fence.Require}, LedgerID: "ledger-1", SpoolDir: t.TempDir()},
 		ledger: memory.New(fence.Meta{Clean: true}),
-		store:  fake, fake: fake,
+		store:  fake, fake: fake, connections: 100,
 	}
 	for _, change := range changes {
 		change(&p)
@@ -89,7 +91,7 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 		w.proxy.ServeHTTP(rw, r)
 	})
 	served := make(chan error, 1)
-	go func() { served <- w.server.Serve(l) }()
+	go func() { served <- w.server.Serve(LimitConnections(l, p.connections)) }()
 	t.Cleanup(func() {
 		w.server.Close()
 		<-served

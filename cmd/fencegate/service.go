@@ -105,8 +105,11 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		gatherer = g
 	}
 	s.data = proxy.NewServer(s.proxy, log)
-	s.admin = &http.Server{Handler: admin.New(gatherer, s.gate.State), ReadHeaderTimeout: 10 * time.Second}
-	s.serve(s.data, s.dataL)
+	s.admin = &http.Server{
+		Handler:     admin.New(gatherer, s.gate.State),
+		ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+	}
+	s.serve(s.data, proxy.LimitConnections(s.dataL, connectionsFor(openFiles())))
 	s.serve(s.admin, s.adminL)
 	return s, nil
 }
