@@ -56,7 +56,7 @@ func run(args []string, std streams) int {
 		err = &exitError{exitUsage, fmt.Errorf("%w (fencegate --help lists commands and flags)", err)}
 	}
 	if err != nil && err.Error() != "" {
-		fmt.Fprintln(std.err, "fencegate:", err)
+		writeWithin(std.err, logPatience, fmt.Sprintln("fencegate:", err))
 	}
 	return exitCode(err)
 }

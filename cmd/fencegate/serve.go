@@ -26,8 +26,13 @@ func (c *serveCmd) Run(std streams, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewJSONHandler(std.err, nil))
+	// A log that nobody reads any more is no reason to end.
+	signal.Ignore(syscall.SIGPIPE)
+	records := newLogWriter(std.err)
+	defer records.flush(logPatience)
+	log := slog.New(slog.NewJSONHandler(records, nil))
 	reg := prometheus.NewRegistry()
+	records.register(reg)
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registerBuildInfo(reg)
 
@@ -48,6 +53,7 @@ func (c *serveCmd) Run(std streams, ctx *kong.Context) error {
 	if config.Auth == "none" {
 		log.Warn("clients are not authenticated: anyone who can connect can write")
 	}
+	records.flush(logPatience) // who waits for it sees it before any other
 
 	var failed error
 	select {
