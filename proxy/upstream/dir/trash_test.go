@@ -73,22 +73,22 @@ func TestTreeIsHeld(t *testing.T) {
 	}
 	s.tree.RLock() // as a PUT on its way does
 	answered := begin("DELETE", "/d")
-	waitBlocked(t, "removeAny", answered)
+	waitBlocked(t, "sync.RWMutex", "removeAny", answered)
 	s.tree.RUnlock()
 	if status := <-answered; status != 204 {
 		t.Errorf("DELETE: %d", status)
 	}
 	s.tree.RLock()
 	answered = begin("PUT", "/d/a") // has to make /d
-	waitBlocked(t, "placeBelowNew", answered)
+	waitBlocked(t, "sync.RWMutex", "placeBelowNew", answered)
 	s.tree.RUnlock()
 	if status := <-answered; status != 201 {
 		t.Errorf("PUT that makes a directory: %d", status)
 	}
 	s.tree.Lock() // as a DELETE of a directory does
 	put, del := begin("PUT", "/d/a"), begin("DELETE", "/d/none")
-	waitBlocked(t, "placeBelow", put)
-	waitBlocked(t, "removeFile", del)
+	waitBlocked(t, "sync.RWMutex", "placeBelow", put)
+	waitBlocked(t, "sync.RWMutex", "removeFile", del)
 	s.tree.Unlock()
 	if status := <-put; status != 204 {
 		t.Errorf("PUT: %d", status)
@@ -98,9 +98,9 @@ func TestTreeIsHeld(t *testing.T) {
 	}
 }
 
-// waitBlocked waits until a goroutine that runs the method is waiting for a
+// waitBlocked waits until a goroutine that runs the method is waiting for such a
 // lock; it fails if the request is answered instead.
-func waitBlocked(t *testing.T, method string, answered chan int) {
+func waitBlocked(t *testing.T, lock, method string, answered chan int) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
 	for {
@@ -111,7 +111,7 @@ func waitBlocked(t *testing.T, method string, answered chan int) {
 		}
 		for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 			head, calls, _ := strings.Cut(stack, "\n")
-			if strings.Contains(head, "[sync.RWMutex.") && strings.Contains(calls, ".(*Dir)."+method+"(") {
+			if strings.Contains(head, "["+lock+".") && strings.Contains(calls, ".(*Dir)."+method+"(") {
 				return
 			}
 		}
