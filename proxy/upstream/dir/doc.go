@@ -46,6 +46,7 @@
 //
 // Everything that the store refuses by itself is a plain text answer without
 // any X-Fencing header; see StatusError. An entity tag is strong: it is made of
-// modification time, size and inode, and no two versions of an object get the
-// same modification time.
+// modification time, size and inode, and a version's modification time is after
+// that of the version it replaces and, unless that one's is in the future, unlike
+// any other that the store gives.
 package dir

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
 	"fencegate/fence"
 )
@@ -82,7 +83,7 @@ func (d *Dir) swap(parent *folder, s *upload) (*http.Response, fence.Outcome, er
 		return nil, fence.NotSent, err
 	}
 	if now != nil && !s.state.mtime.After(now.mtime) {
-		if err := d.restamp(s, now.mtime.UnixNano()); err != nil {
+		if err := d.restamp(s, now.mtime); err != nil {
 			return nil, fence.NotSent, refused(err)
 		}
 	}
@@ -101,10 +102,11 @@ func (d *Dir) swap(parent *folder, s *upload) (*http.Response, fence.Outcome, er
 	return response(http.StatusNoContent, h, ""), fence.Definite, nil
 }
 
-// restamp gives an upload a later modification time: the object was written
-// after the upload was taken in, or by a clock that was ahead of ours.
-func (d *Dir) restamp(s *upload, above int64) error {
-	if err := d.staged.touch(s.base, d.clock.next(above)); err != nil {
+// restamp gives an upload a modification time after that of the version it
+// replaces, which was written after the upload was taken in, or by a clock that
+// was ahead of ours.
+func (d *Dir) restamp(s *upload, replaced time.Time) error {
+	if err := d.staged.touch(s.base, d.clock.after(replaced)); err != nil {
 		return err
 	}
 	file, err := d.staged.openFile(s.base)

@@ -59,7 +59,7 @@ func (d *Dir) receive(ctx context.Context, s *upload, body io.Reader, size int64
 	}
 	if err == nil {
 		// Before the fsync, so that the time is as durable as the content.
-		err = refused(d.staged.touch(s.base, d.clock.next(0)))
+		err = refused(d.staged.touch(s.base, d.clock.next()))
 	}
 	if err == nil {
 		err = refused(file.Sync())

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	"fencegate/fence"
 )
@@ -54,9 +55,13 @@ func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
 	if err := judgeRead(r.Header, &now); err != nil {
 		return err
 	}
-	w.Header().Set("ETag", now.etag())
+	now.describe(w.Header())
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	http.ServeContent(w, withoutJudged(r), n.base, now.mtime, file)
+	modified := now.mtime
+	if now.ahead() {
+		modified = time.Time{} // the Last-Modified that was sent tells no versions apart
+	}
+	http.ServeContent(w, withoutJudged(r), n.base, modified, file)
 	return nil
 }
 

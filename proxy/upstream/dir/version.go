@@ -31,10 +31,18 @@ func (i info) etag() string {
 	return string(append(b, '"'))
 }
 
+// ahead reports whether the modification time is, in whole seconds, still to
+// come.
+func (i info) ahead() bool { return i.mtime.Truncate(time.Second).After(time.Now()) }
+
 // describe sets the validators of this version.
 func (i info) describe(h http.Header) {
 	h.Set("ETag", i.etag())
-	h.Set("Last-Modified", i.mtime.UTC().Format(http.TimeFormat))
+	modified := i.mtime
+	if i.ahead() { // RFC 9110 section 8.8.2.1
+		modified = time.Now()
+	}
+	h.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
 }
 
 // clock gives out modification times. They strictly rise, in steps that the
@@ -47,18 +55,29 @@ type clock struct {
 	step int64        // what the file system rounds to, nanoseconds
 }
 
-// next returns a time after every earlier one and after above (Unix
-// nanoseconds).
-func (c *clock) next(above int64) time.Time {
+// next returns a time after every earlier one.
+func (c *clock) next() time.Time {
 	for {
 		last := c.last.Load()
-		t := max(time.Now().UnixNano(), last+1, above+1)
-		t = (t + c.step - 1) / c.step * c.step
+		t := c.storable(max(time.Now().UnixNano(), last+1))
 		if c.last.CompareAndSwap(last, t) {
 			return time.Unix(0, t)
 		}
 	}
 }
+
+// after returns a time for what replaces a version of that time. Where that
+// version is ahead of the clock, only its object is: one file from the future
+// must not date everything that is written afterwards.
+func (c *clock) after(replaced time.Time) time.Time {
+	if t := c.next(); t.After(replaced) {
+		return t
+	}
+	return time.Unix(0, c.storable(replaced.UnixNano()+1))
+}
+
+// storable rounds a time up to what the file system can store.
+func (c *clock) storable(t int64) int64 { return (t + c.step - 1) / c.step * c.step }
 
 // granularities are what file systems are known to round times down to.
 var granularities = []time.Duration{1, 100, time.Microsecond, time.Millisecond, 10 * time.Millisecond, time.Second, 2 * time.Second}
