@@ -176,6 +176,38 @@ func TestAResentWriteIsUnknown(t *testing.T) {
 	}
 }
 
+// A body is not sent twice, not even where net/http takes the write for
+// repeatable: the first one may have been applied.
+func TestABodyIsNotResent(t *testing.T) {
+	l, f, _ := held(t)
+	var n atomic.Int32
+	f.serve = func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if n.Add(1) == 2 { // on the connection that the first one has left in the pool
+			panic(http.ErrAbortHandler)
+		}
+	}
+	twice := func(wrap func(http.RoundTripper) http.RoundTripper) error {
+		n.Store(0)
+		base := &http.Transport{}
+		defer base.CloseIdleConnections()
+		rt := wrap(base)
+		if err := put(rt, f.URL+"/r", "Idempotency-Key", "1"); err != nil {
+			t.Fatal(err)
+		}
+		return put(rt, f.URL+"/r", "Idempotency-Key", "1")
+	}
+	err := twice(l.Transport)
+	var unknown *OutcomeUnknownError
+	if got := n.Load(); got != 2 || !errors.As(err, &unknown) {
+		t.Errorf("%d requests, want 2; %v", got, err)
+	}
+	err = twice(func(base http.RoundTripper) http.RoundTripper { return base })
+	if got := n.Load(); got != 3 || err != nil {
+		t.Errorf("%d requests, %v: net/http alone no longer resends and this test shows nothing", got, err)
+	}
+}
+
 func TestAWriteThatWasNotSentIsNotUnknown(t *testing.T) {
 	l, f, _ := held(t)
 	f.Close()

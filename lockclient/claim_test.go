@@ -155,7 +155,22 @@ func TestHealingIsBounded(t *testing.T) {
 		s, f := startRedis(t), startFence(t)
 		f.raise("/r", fence.DefaultMaxToken, "another")
 		c := s.client(WithFence(f.URL))
-		if _, err := c.TryLock(t.Context(), "/r"); !errors.Is(err, ErrTokenExhausted) {
+		_, err := c.TryLock(t.Context(), "/r")
+		if !errors.Is(err, ErrTokenExhausted) || !strings.Contains(err.Error(), "the fence's highest token for /r") {
+			t.Errorf("got %v", err)
+		}
+		s.mustBeFree(c)
+	})
+	t.Run("counter exhausted", func(t *testing.T) {
+		s, f := startRedis(t), startFence(t)
+		f.claim = func(w http.ResponseWriter, r *http.Request) {
+			s.set("{fencegate}:token", fence.DefaultMaxToken.String())
+			token, _ := fence.ParseToken(f.decode(t, r).Token, fence.MaxToken)
+			refuseWith(w, http.StatusPreconditionFailed, reasonStale, token+5, "")
+		}
+		c := s.client(WithFence(f.URL))
+		_, err := c.TryLock(t.Context(), "/r")
+		if !errors.Is(err, ErrTokenExhausted) || !strings.Contains(err.Error(), "{fencegate}:token is at") {
 			t.Errorf("got %v", err)
 		}
 		s.mustBeFree(c)
@@ -295,6 +310,50 @@ func TestAHangingClaimEndsWithTheMaxWait(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.mustBeFree(c)
+}
+
+// A claim that the end of the wait cuts short tells nothing: what the fence
+// said before is why there is no lock.
+func TestTheFencesReasonOutlastsTheWait(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(context.CancelFunc)
+		opts []Option
+		want error
+	}{
+		"max wait":  {func(context.CancelFunc) {}, []Option{WithMaxWait(time.Millisecond)}, ErrNotAcquired},
+		"cancelled": {func(cancel context.CancelFunc) { cancel() }, nil, context.Canceled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, f := startRedis(t), startFence(t)
+			begun := f.hang(t)
+			hang := f.claim
+			var busy atomic.Bool
+			busy.Store(true)
+			f.claim = func(w http.ResponseWriter, r *http.Request) {
+				if !busy.Swap(false) {
+					hang(w, r)
+					return
+				}
+				w.Header().Set("Retry-After", "1") // rounded up: there is another try before
+				refuseWith(w, http.StatusServiceUnavailable, "busy", 0, "")
+			}
+			c := s.client(WithFence(f.URL))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			done := lockLater(c, ctx, tc.opts...)
+			within(t, 5*time.Second, begun, "second claim")
+			tc.end(cancel)
+			err := within(t, 5*time.Second, done, "Lock")
+			var refused *ClaimError
+			if !errors.As(err, &refused) || refused.Reason != "busy" || refused.RetryAfter != time.Second {
+				t.Errorf("got %v", err)
+			}
+			if !errors.Is(err, ErrNotAcquired) || !errors.Is(err, tc.want) {
+				t.Errorf("%v does not match %v", err, tc.want)
+			}
+			s.mustBeFree(c)
+		})
+	}
 }
 
 func TestTheLeaseIsRenewedDuringTheClaim(t *testing.T) {

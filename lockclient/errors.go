@@ -21,7 +21,7 @@ var (
 	// paused earlier holder may still write.
 	ErrFenceUnreachable = errors.New("the fence did not confirm the claim")
 	// ErrTokenExhausted: no token is left below 2^53. Somebody set the counter
-	// or a mark far too high.
+	// or a mark far too high; the text says which.
 	ErrTokenExhausted = errors.New("no token is left below 2^53")
 	// ErrCounter: the counter key holds something else than a number.
 	ErrCounter = errors.New("the token counter does not hold a number")
@@ -174,8 +174,8 @@ func (e *TokenGapError) Error() string {
 		e.Resource, e.Highest, e.Limit, e.CounterKey, e.Highest)
 }
 
-// ScopeError: the Transport refused a request that this lock does not protect.
-// Nothing was sent.
+// ScopeError: the Transport refused a request that this lock does not protect,
+// or to follow a redirect to URL. Nothing was sent there.
 type ScopeError struct {
 	Method string
 	URL    string // without user, password and query

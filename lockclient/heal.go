@@ -24,8 +24,14 @@ func (l *Lock) claim(ctx context.Context) error {
 	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
 	defer context.AfterFunc(l.c.life, func() { cancel(ErrClosed) })()
 
+	var notYet error // why the fence could not answer an earlier try
 	for rounds, waits := 0, 0; ; {
 		tree, err := l.claimOnce(live, l.Stamp())
+		if notYet != nil && live.Err() != nil && errors.Is(err, ErrFenceUnreachable) {
+			// Cut short, this try tells nothing; the earlier one tells why it took
+			// so long.
+			return l.claimEnded(ctx, notYet)
+		}
 		var fenced *FencedError
 		var refused *ClaimError
 		switch {
@@ -40,8 +46,9 @@ func (l *Lock) claim(ctx context.Context) error {
 				return l.claimEnded(ctx, err)
 			}
 		case errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable:
+			notYet = fmt.Errorf("%w: %w", ErrNotAcquired, err)
 			if !waitForFence(live, refused.RetryAfter, waits) {
-				return l.claimEnded(ctx, fmt.Errorf("%w: %w", ErrNotAcquired, err))
+				return l.claimEnded(ctx, notYet)
 			}
 			waits++
 		default:
@@ -118,6 +125,11 @@ func (l *Lock) remint(ctx context.Context, seen *FencedError) error {
 			return l.lose(Expired, errKeyGone)
 		case statusOther:
 			return l.lose(Stolen, nil)
+		case statusExhausted:
+			if seen.Highest >= fence.DefaultMaxToken && old.Token < seen.Highest { // else it is the counter
+				return fmt.Errorf("%w: the fence's highest token for %s is %s, and marks do not go down: lock another name",
+					ErrTokenExhausted, l.resource, seen.Highest)
+			}
 		case statusBounded:
 			limit, _ := fence.ParseToken(a.value, fence.MaxToken)
 			return &TokenGapError{Resource: l.resource, Highest: seen.Highest, Limit: limit, CounterKey: l.set.keys.counter()}

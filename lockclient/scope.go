@@ -65,6 +65,24 @@ func (l *Lock) destination(req *http.Request) (fence.Resource, string) {
 	return r, ""
 }
 
+// leaves refuses the redirect of a write to another origin. http.Client would
+// follow it and report success there, where nothing fences the write (or, after
+// 301 and 302, report that of a GET). 303 passes: it says that the write is done
+// and where to read about it.
+func (l *Lock) leaves(req *http.Request, resp *http.Response) error {
+	switch resp.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil
+	}
+	to, err := req.URL.Parse(resp.Header.Get("Location"))
+	if err != nil || originOf(to) == *l.set.fence {
+		return nil // http.Client reports what it cannot parse
+	}
+	return &ScopeError{Method: req.Method, URL: bareURL(to), Lock: l.resource,
+		Why: fmt.Sprintf("the answer to the write was %d and leads to another server", resp.StatusCode)}
+}
+
 // isRead lists the methods that change nothing. Whatever is not known to read
 // is a write.
 func isRead(method string) bool {

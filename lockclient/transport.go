@@ -24,7 +24,8 @@ import (
 //     fence decides by the token.
 //
 // Requests to other origins pass untouched, so that a redirect carries no owner
-// away. Answers of the fence become errors, with the body closed: *FencedError,
+// away. A write in scope that is redirected there ends with a *ScopeError: the
+// store has not done it, and there nothing would fence it. Answers of the fence become errors, with the body closed: *FencedError,
 // which also ends the lease unless it is tree_fenced; *OutcomeUnknownError, also for a write that was
 // sent and got no answer at all, and instead of a *FencedError where an earlier
 // try of the same write went unanswered and may still have been applied. An
@@ -123,7 +124,11 @@ func (t *transport) send(req *http.Request, resource fence.Resource) (*http.Resp
 		}
 		return nil, err
 	}
-	if err := t.judge(resp, resource, stamp.Token, attempt, write, sent.Load() > 1); err != nil {
+	err = t.judge(resp, resource, stamp.Token, attempt, write, sent.Load() > 1)
+	if err == nil && write {
+		err = l.leaves(req, resp)
+	}
+	if err != nil {
 		_ = resp.Body.Close()
 		cancel(nil)
 		return nil, err

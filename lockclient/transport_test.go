@@ -233,9 +233,13 @@ func TestTransportDoesNotCutAWriteThatHasBegun(t *testing.T) {
 	}
 }
 
-// put sends one write and reads the answer.
-func put(rt http.RoundTripper, url string) error {
-	resp, err := (&http.Client{Transport: rt}).Do(must(http.NewRequest(http.MethodPut, url, strings.NewReader("x"))))
+// put sends one write, with header names and values, and reads the answer.
+func put(rt http.RoundTripper, url string, header ...string) error {
+	req := must(http.NewRequest(http.MethodPut, url, strings.NewReader("x")))
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := (&http.Client{Transport: rt}).Do(req)
 	if err != nil {
 		return err
 	}
@@ -264,8 +268,7 @@ func TestRedirectsCarryNoOwnerAway(t *testing.T) {
 	}
 	base := &http.Transport{}
 	defer base.CloseIdleConnections()
-	req := must(http.NewRequest(http.MethodPut, f.URL+"/r", nil))
-	resp, err := (&http.Client{Transport: l.Transport(base)}).Do(req)
+	resp, err := (&http.Client{Transport: l.Transport(base)}).Get(f.URL + "/r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,6 +280,52 @@ func TestRedirectsCarryNoOwnerAway(t *testing.T) {
 		if elsewhere.Get(h) != "" {
 			t.Errorf("%s went to another origin", h)
 		}
+	}
+}
+
+// Followed elsewhere, a write would succeed where nothing fences it.
+func TestAWriteIsNotRedirectedToAnotherOrigin(t *testing.T) {
+	l, f, _ := held(t)
+	var arrived atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	defer other.Close()
+	base := &http.Transport{}
+	defer base.CloseIdleConnections()
+	u, _ := url.Parse(other.URL)
+	for _, tc := range []struct {
+		status   int
+		location string
+		want     int32 // requests that arrive elsewhere; 0: a *ScopeError
+	}{
+		{301, other.URL + "/r", 0}, {302, other.URL + "/r", 0}, {307, other.URL + "/r", 0},
+		{308, "//" + u.Host + "/r?secret", 0},
+		{303, other.URL + "/r", 1}, // the write is done, and a GET asks for what came of it
+	} {
+		f.serve = func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.Header().Set("Location", tc.location)
+			w.WriteHeader(tc.status)
+		}
+		arrived.Store(0)
+		err := put(l.Transport(base), f.URL+"/r")
+		var scope *ScopeError
+		if got := arrived.Load(); got != tc.want || errors.As(err, &scope) != (tc.want == 0) || tc.want > 0 && err != nil {
+			t.Errorf("%d to %s: %d arrived, %v", tc.status, tc.location, got, err)
+		}
+		if scope != nil && scope.URL != other.URL+"/r" {
+			t.Errorf("%d: it names %s", tc.status, scope.URL)
+		}
+	}
+	f.serve = func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "" {
+			http.Redirect(w, r, strings.ToUpper(f.URL)+"/r?again", http.StatusTemporaryRedirect)
+		}
+	}
+	if err := put(l.Transport(base), f.URL+"/r"); err != nil {
+		t.Errorf("to the same origin: %v", err)
+	}
+	if err := l.Err(); err != nil {
+		t.Error(err)
 	}
 }
 
