@@ -49,6 +49,9 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 	if in := q.intent.Refusal; in != nil {
 		return q, refuseIntent(in)
 	}
+	if ref = checkLength(r, q.intent); ref != nil {
+		return q, ref
+	}
 	var ownerRequired bool
 	if q.touches, ownerRequired = p.touches(q); ownerRequired && q.stamp.Owner == fence.NoOwner &&
 		q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
@@ -56,6 +59,16 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
 	}
 	return q, nil
+}
+
+// checkLength refuses what an HTTP/1.0 client stores without a length (RFC 1945
+// section 7.2.2). That version has no chunks, so net/http drops a
+// Transfer-Encoding, and would store nothing and read the body as requests.
+func checkLength(r *http.Request, in protocol.Intent) *Refusal {
+	if r.ProtoAtLeast(1, 1) || !in.Stores || r.Header["Content-Length"] != nil {
+		return nil
+	}
+	return &Refusal{Reason: reasonMalformed, Detail: "In HTTP/1.0 a body needs a Content-Length. Send one, or use HTTP/1.1."}
 }
 
 // touches returns what the request needs to pass, and whether it must tell its

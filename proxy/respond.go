@@ -56,6 +56,9 @@ func (x *exchange) refuse(ref *Refusal) {
 	if ref.Allow != nil {
 		h.Set("Allow", strings.Join(ref.Allow, ", "))
 	}
+	if !x.r.ProtoAtLeast(1, 1) {
+		h.Set("Connection", "close") // what follows may be a body without a length
+	}
 	x.json(ref.status(), "application/problem+json", body)
 }
 
