@@ -42,6 +42,9 @@ func send(client *http.Client, method, url string, stamp fence.Stamp, body io.Re
 		}
 		r.Header.Set("X-Fencing-Client", stamp.Client)
 	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json") // of a claim
+	}
 	res, err := client.Do(r)
 	if err != nil {
 		return answer{}, err

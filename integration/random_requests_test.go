@@ -111,6 +111,9 @@ func randomRequest(rng *rand.Rand) (method, text string) {
 	body := pick("", "v", `{"resource":"`+path+`","token":"5"}`)
 	target := pick(path, path, path, own+"claims", own+"marks?resource="+path, path+"?q="+fmt.Sprint(rng.Uint32()), path+"/")
 	text = fmt.Sprintf("%s %s HTTP/1.1\r\nHost: h%d.example\r\nContent-Length: %d\r\n", method, target, rng.IntN(1_000_000), len(body))
+	if rng.IntN(4) > 0 {
+		text += "Content-Type: application/json\r\n"
+	}
 	if rng.IntN(3) > 0 {
 		text += fmt.Sprintf("X-Fencing-Token: %s\r\n", pick(fmt.Sprint(1+rng.IntN(1_000_000)), fmt.Sprint(rng.Uint64()), "-1", "1, 2", ""))
 	}

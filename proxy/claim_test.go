@@ -119,6 +119,38 @@ func TestMalformedClaims(t *testing.T) {
 	w.saw("PUT /a")
 }
 
+// Any web page can have a browser post a form or plain text, but no JSON.
+func TestClaimsOfWebPages(t *testing.T) {
+	w := open(t)
+	claim := func(headers string, want want) {
+		t.Helper()
+		w.says("POST "+claimsPath+"\n"+headers+`
+
+{"resource":"/a","token":"5"}`, want)
+	}
+	refused := want{status: 400, reason: reasonMalformed}
+	for _, headers := range []string{
+		"Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded", "Content-Type: ",
+		"Content-Type: text/plain; application/json", "Content-Type: application/jsonx", "Content-Type: application/json,text/plain",
+		"Content-Type: application/json\nContent-Type: text/plain",
+		"Origin: http://page.test", "Origin: null", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site",
+	} {
+		claim(headers, refused)
+	}
+	w.recorded("/a", 0)
+	for _, headers := range []string{
+		"Content-Type: application/json", "content-type: Application/JSON ; charset=utf-8", "Sec-Fetch-Site: none", "Sec-Fetch-Site: same-origin",
+	} {
+		claim(headers, want{status: 200})
+	}
+	w.recorded("/a", 5)
+	c := w.dial() // without a type at all
+	c.raw("POST " + claimsPath + " HTTP/1.1\r\nHost: fence.test\r\nContent-Length: 2\r\n\r\n{}")
+	if a := c.gets("POST "+claimsPath, refused); !strings.Contains(a.text, "-H 'Content-Type: application/json'") {
+		t.Errorf("it does not say what to do:\n%s", a.text)
+	}
+}
+
 func TestMarks(t *testing.T) {
 	w := open(t, func(p *plan) { p.ledger = memoryWithGlobal(3) })
 	mark := func(resource, answer string) {

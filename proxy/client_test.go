@@ -34,8 +34,8 @@ func (w *world) dial() *client {
 }
 
 // message turns a request as tests write it into bytes: lines end in "\n", the
-// body comes after an empty line, and version, Host and Content-Length may be
-// left out.
+// body comes after an empty line, and version, Host, Content-Length and the type
+// of a claim may be left out.
 func message(text string) string {
 	head, body, hasBody := strings.Cut(text, "\n\n")
 	first, headers, _ := strings.Cut(head, "\n")
@@ -48,6 +48,9 @@ func message(text string) string {
 	}
 	if lower := strings.ToLower(headers); hasBody && !strings.Contains(lower, "content-length:") && !strings.Contains(lower, "transfer-encoding:") {
 		lines = append(lines, fmt.Sprintf("Content-Length: %d", len(body)))
+	}
+	if strings.HasPrefix(first, "POST "+claimsPath) && !strings.Contains(strings.ToLower(headers), "content-type:") {
+		lines = append(lines, "Content-Type: application/json")
 	}
 	return strings.Join(lines, "\r\n") + "\r\n\r\n" + body
 }
