@@ -57,7 +57,7 @@ func Explain(proto protocol.Protocol, opts Options, method, target string) (*Exp
 	opts.TokenKind, opts.MaxToken = fence.AnyTokens, fence.MaxToken
 	p := &Proxy{protocol: proto, routes: rs, opts: opts}
 	read := func(h http.Header) (*request, *Refusal) {
-		return p.readHead(&http.Request{Method: method, RequestURI: target, Header: h})
+		return p.readHead(&http.Request{Method: method, ProtoMajor: 1, ProtoMinor: 1, RequestURI: target, Header: h})
 	}
 	q, ref := read(http.Header{headerToken: {"1"}, headerOwner: {"explain"}})
 	e := &Explanation{
