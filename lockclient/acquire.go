@@ -18,7 +18,7 @@ func (c *Client) acquire(ctx context.Context, path string, try bool, opts []Opti
 	if err != nil {
 		return nil, err
 	}
-	resource, err := set.resource(path)
+	resource, err := fence.Canonical(path, set.names)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,6 @@ import (
 	"net/http"
 
 	"github.com/redis/go-redis/v9"
-
-	"fencegate/fence"
 )
 
 // Client takes locks in one Redis. It is safe for concurrent use.
@@ -112,9 +110,4 @@ func (c *Client) Do(ctx context.Context, path string, f func(context.Context, *L
 		err = errors.Join(err, l.Unlock(ctx))
 	}()
 	return f(within, l)
-}
-
-// resource is what path names under the lock's settings.
-func (s settings) resource(path string) (fence.Resource, error) {
-	return fence.Canonical(path, s.names)
 }

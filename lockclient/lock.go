@@ -203,15 +203,13 @@ func (l *Lock) check() error {
 // lock's state is then.
 func (l *Lock) lose(reason LostReason, err error) error {
 	l.mu.Lock()
-	if l.released {
-		l.mu.Unlock()
+	defer l.mu.Unlock()
+	switch {
+	case l.released:
 		return ErrReleased
-	}
-	if l.lost != nil {
-		defer l.mu.Unlock()
+	case l.lost != nil:
 		return l.lost
 	}
-	defer l.mu.Unlock()
 	l.lost = &LostError{Resource: l.resource, Token: l.stamp.Token, Reason: reason, Err: err}
 	l.end(l.lost)
 	close(l.lostCh)

@@ -22,23 +22,18 @@ type answer struct {
 // two further tries between a renewal's due time and the deadline.
 func callTimeout(ttl time.Duration) time.Duration { return min(ttl/4, 2*time.Second) }
 
-// start runs a script in the background. The goroutine is needed because
-// go-redis does not interrupt a socket read when a context ends (unless
-// Options.ContextTimeoutEnabled is set), and a frozen Redis must not hold up
-// the caller. It ends with go-redis' own read timeout at the latest; Close
-// waits for it.
-func (c *Client) start(ctx context.Context, s *redis.Script, keys []string, args ...any) <-chan answer {
-	out := make(chan answer, 1)
-	c.work.run(func() { out <- c.run(ctx, s, keys, args...) })
-	return out
-}
-
 // ask runs a script and returns its answer, or ErrRedisUnreachable as soon as
 // timeout has passed or ctx has ended. The script may then still take effect.
+//
+// It runs in the background because go-redis does not interrupt a socket read
+// when a context ends (unless Options.ContextTimeoutEnabled is set), and a
+// frozen Redis must not hold up the caller. That goroutine ends with go-redis'
+// own read timeout at the latest; Close waits for it.
 func (c *Client) ask(ctx context.Context, timeout time.Duration, s *redis.Script, keys []string, args ...any) answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out := c.start(ctx, s, keys, args...)
+	out := make(chan answer, 1)
+	c.work.run(func() { out <- c.run(ctx, s, keys, args...) })
 	select {
 	case a := <-out:
 		return a
