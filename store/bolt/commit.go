@@ -148,6 +148,9 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 		}
 		return tx.Commit()
 	})
+	if err == nil && dirty {
+		err = l.inPlace()
+	}
 	switch {
 	case err == nil:
 		if dirty {
