@@ -47,7 +47,11 @@ func (g *Gate) commitRows(rows []Row) error {
 		if g.opts.OnCommit != nil {
 			g.opts.OnCommit(len(rows), time.Since(start), err)
 		}
-		if !errors.Is(err, ErrLedgerFull) || !g.pauseCommit(pause) {
+		full := errors.Is(err, ErrLedgerFull)
+		g.mu.Lock()
+		g.full = full
+		g.mu.Unlock()
+		if !full || !g.pauseCommit(pause) {
 			return err
 		}
 	}

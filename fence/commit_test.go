@@ -85,9 +85,15 @@ func TestFullLedgerIsTriedAgain(t *testing.T) {
 		w := beginning(t, arrive(t, g, put("/r", 1, "a")))
 		time.Sleep(5 * time.Second)
 		w.still(t)
+		if !g.State().Full {
+			t.Error("that it is full does not show")
+		}
 		full.Store(false)
 		if v := <-w; !v.OK() {
 			t.Fatal(v.Reason)
+		}
+		if g.State().Full {
+			t.Error("it stays full")
 		}
 	})
 }

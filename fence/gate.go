@@ -20,6 +20,7 @@ type Gate struct {
 	nodes    nodes
 	global   Token
 	failed   error // the ledger's, for good
+	full     bool  // the ledger's disk, at the last commit
 	draining bool  // no arrivals
 	stopped  bool  // nothing begins any more
 	closed   bool  // the ledger is, or is about to be

@@ -76,6 +76,7 @@ func (g *Gate) checkQuiet() {
 // State is what the gate is doing, for health checks and gauges.
 type State struct {
 	Failed     error // the ledger's failure, for good
+	Full       bool  // the last commit found no space, and is tried again
 	Recovering bool  // the hold after an unclean start is not over
 	Draining   bool  // arrivals are refused
 	Waiting    int   // requests that have not begun
@@ -89,7 +90,7 @@ func (g *Gate) State() State {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return State{
-		Failed: g.failed, Recovering: g.holding, Draining: g.draining,
+		Failed: g.failed, Full: g.full, Recovering: g.holding, Draining: g.draining,
 		Waiting: g.waiters, Begun: g.begun, Settling: g.entries, Paths: len(g.nodes.all),
 	}
 }

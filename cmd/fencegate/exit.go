@@ -11,7 +11,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1  // a demonstration that did not go as told
 	exitUsage       = 64 // the command line
-	exitData        = 65 // the ledger is damaged, suspect, of a newer format or another one
+	exitData        = 65 // the ledger is damaged, suspect, of a newer format or another one, or failed while serving
 	exitNoInput     = 66 // there is no ledger
 	exitUnavailable = 69 // another server does not answer
 	exitBug         = 70
@@ -62,6 +62,7 @@ func exitCode(err error) int {
 		{fence.ErrLedgerHeld, exitHeld},
 		{fence.ErrLedgerExists, exitCreate},
 		{fence.ErrLedgerCreate, exitCreate},
+		{fence.ErrLedgerFull, exitCreate},
 		{fence.ErrLedgerNetworkFS, exitNetworkFS},
 	} {
 		if errors.Is(err, known.err) {

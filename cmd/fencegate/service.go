@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -77,8 +78,13 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 	}()
 
 	metrics := proxy.NewMetrics(reg)
+	told := ledgerLog{log: log, path: filepath.Join(c.ledgerDir(), "ledger.db")}
 	if s.gate, err = fence.Start(ctx, ledger, fence.Options{
-		Settle: s.settle, MaxWait: c.MaxWait, OnCommit: metrics.Committed,
+		Settle: s.settle, MaxWait: c.MaxWait,
+		OnCommit: func(rows int, took time.Duration, err error) {
+			metrics.Committed(rows, took, err)
+			told.committed(err)
+		},
 	}); err != nil {
 		return nil, err
 	}
@@ -162,5 +168,5 @@ func (s *service) stop(drain time.Duration) error {
 	err := s.upstream.Close()
 	_ = s.admin.Close()
 	s.serving.Wait()
-	return errors.Join(s.gate.Stop(ctx), err)
+	return errors.Join(s.gate.Stop(ctx), ledgerFailure(s.gate.State()), err)
 }

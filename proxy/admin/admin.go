@@ -16,7 +16,7 @@ import (
 //
 //	/metrics  Prometheus text format
 //	/livez    200 as long as the process answers
-//	/readyz   200, or 503 and why: the ledger failed, recovering, draining
+//	/readyz   200, or 503 and why: the ledger failed or is full, recovering, draining
 func New(metrics prometheus.Gatherer, state func() fence.State) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
@@ -38,6 +38,8 @@ func unready(s fence.State) string {
 	switch {
 	case s.Failed != nil:
 		return "the ledger failed: " + s.Failed.Error()
+	case s.Full:
+		return "the ledger's disk is full: free space, then it goes on by itself"
 	case s.Draining:
 		return "draining"
 	case s.Recovering:

@@ -29,6 +29,7 @@ func TestAdmin(t *testing.T) {
 		{"GET", "/livez", fence.State{Failed: errors.New("disk")}, 200, "alive"},
 		{"GET", "/readyz", fence.State{}, 200, "ready"},
 		{"GET", "/readyz", fence.State{Failed: errors.New("disk on fire")}, 503, "disk on fire"},
+		{"GET", "/readyz", fence.State{Full: true}, 503, "the ledger's disk is full"},
 		{"GET", "/readyz", fence.State{Recovering: true}, 503, "recovering"},
 		{"GET", "/readyz", fence.State{Draining: true}, 503, "draining"},
 		{"GET", "/metrics", fence.State{}, 200, "fencegate_probe_total 0"},

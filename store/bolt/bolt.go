@@ -10,7 +10,8 @@
 // A state directory holds
 //
 //	ledger.db       rows and meta record; schema.go has the byte layout
-//	ledger.suspect  there since a commit failed: time and error
+//	ledger.suspect  there since a commit failed: time and error. A backup made
+//	                while the ledger was not in use has none
 //	lock            flock'ed by the process that uses the ledger; its pid
 //
 // Why it does not simply open the file with bbolt: bbolt initialises an empty

@@ -141,7 +141,7 @@ func TestOpenSuspect(t *testing.T) {
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, marker, "fencegate ledger repair")
+	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, marker, "restore a backup of the state directory")
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	if err := markSuspect(dir, now, errors.New("input/output\nerror")); err != nil {
 		t.Fatal(err)

@@ -65,7 +65,7 @@ func checkSuspect(dir string) error {
 		f.Close()
 	}
 	return &fence.OpenError{Path: path, Err: fence.ErrLedgerSuspect, Detail: strings.TrimSpace(line),
-		Remedy: "run fencegate ledger repair"}
+		Remedy: "what this ledger holds is not certain: see to the disk, then restore a backup of the state directory that was made while fencegate was stopped"}
 }
 
 // syncDir makes what was created or renamed in dir durable.
