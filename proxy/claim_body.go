@@ -1,13 +1,14 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"strings"
+	"unicode/utf8"
 
 	"fencegate/fence"
 )
@@ -21,12 +22,12 @@ const maxClaimed = 1000
 // claimRequest is the body of a claim. Resources are escaped paths, as they
 // stand in a URL; tokens are decimal strings.
 type claimRequest struct {
-	Resource  *string   `json:"resource"`
-	Resources *[]string `json:"resources"`
-	Token     string    `json:"token"`
-	Owner     *string   `json:"owner"`
-	Client    string    `json:"client"`
-	Tree      bool      `json:"tree"`
+	Resource  *string
+	Resources *[]string
+	Token     string
+	Owner     *string
+	Client    string
+	Tree      bool
 }
 
 // checkClaimHead refuses what a browser may send on behalf of any page: a claim
@@ -69,14 +70,48 @@ func (p *Proxy) claimBody(x *exchange) (*claimRequest, *Refusal) {
 	case len(text) > maxClaim:
 		return nil, &Refusal{Reason: reasonBodyLarge, Detail: "A claim is at most 1 MiB."}
 	}
-	var c claimRequest
-	d := json.NewDecoder(strings.NewReader(string(text)))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&c); err != nil {
+	c, err := decodeClaim(text)
+	if err != nil {
 		return nil, bad(`A claim is a JSON object such as {"resource":"/r","token":"34","owner":"…"}: ` + err.Error() + ".")
 	}
+	return c, nil
+}
+
+// decodeClaim takes every member once and under its exact name. By itself
+// encoding/json takes the last of several, spelt in any case, and another
+// character for what is no UTF-8.
+func decodeClaim(text []byte) (*claimRequest, error) {
+	if !utf8.Valid(text) {
+		return nil, errors.New("it is no UTF-8")
+	}
+	var c claimRequest
+	members := map[string]any{
+		"resource": &c.Resource, "resources": &c.Resources, "token": &c.Token,
+		"owner": &c.Owner, "client": &c.Client, "tree": &c.Tree,
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return nil, errors.New("it is no JSON object")
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		to := members[name.(string)]
+		if to == nil {
+			return nil, fmt.Errorf("%q is unknown, or there twice", name)
+		}
+		delete(members, name.(string))
+		if err := d.Decode(to); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, bad("There is more after the claim's JSON object.")
+		return nil, errors.New("there is more after the object")
 	}
 	return &c, nil
 }

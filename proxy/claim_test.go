@@ -82,6 +82,12 @@ func TestMalformedClaims(t *testing.T) {
 		`{"resource":"/a","token":5}`:                                                 reasonMalformed,
 		`{"resource":"/a","token":"5","tree":"yes"}`:                                  reasonMalformed,
 		`{"resource":"/a","token":"5","ownr":"S3cret"}`:                               reasonMalformed,
+		`{"resource":"/a","token":"5","token":"6"}`:                                   reasonMalformed,
+		`{"resource":"/a","resource":"/b","token":"5"}`:                               reasonMalformed,
+		`{"resource":"/a","Token":"5"}`:                                               reasonMalformed,
+		`{"reſource":"/a","token":"5"}`:                                               reasonMalformed, // folds to "resource"
+		"{\"resource\":\"/\xff\",\"token\":\"5\"}":                                    reasonMalformed,
+		`{"resource":"/a","token":"5",}`:                                              reasonMalformed,
 		`{"resource":"/a","token":"5"}}`:                                              reasonMalformed,
 		`{"resource":"/a","token":"5"} {}`:                                            reasonMalformed,
 		`{"resource":"/a","token":"5"}]`:                                              reasonMalformed,
