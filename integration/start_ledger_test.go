@@ -5,10 +5,14 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"fencegate/integration/harness"
 )
 
 // Without a sound ledger that belongs to the storage nothing is served, and no
@@ -51,6 +55,32 @@ func TestStartWithoutASoundLedger(t *testing.T) {
 		t.Parallel()
 		newPlace(t).fails(66, []string{"ledger.db", "there is no ledger", "--init"})
 	})
+}
+
+// The storage is not mounted: what is served in its place must not look like an
+// empty store. The command that is told makes new storage of it.
+func TestStartWithoutTheStorage(t *testing.T) {
+	t.Parallel()
+	p := usedPlace(t, stoppedServer(t))
+	p.remove(p.data)
+	want := []string{p.data, p.state, "has marks already", "mounted there missing"}
+	p.fails(65, want)
+	if _, err := os.Lstat(p.data); !os.IsNotExist(err) {
+		t.Errorf("the directory was made: %v", err)
+	}
+	if err := os.Mkdir(p.data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.fails(65, want)
+	told := harness.Start(t, "fencegate", p.command())
+	told.Wait()
+	_, command, _ := strings.Cut(strings.Join(told.Stderr(), ""), "from now on: ")
+	if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v: %s", command, err, out)
+	}
+	s := harness.Fencegate(t, "--state", p.state, "--upstream", "dir:"+p.data)
+	says(t, s, "412 stale_token", "PUT", report, stampOf(6, "old"), "six")
+	says(t, s, "201", "PUT", report, stampOf(7, "holder"), "seven")
 }
 
 const p65 = "another ledger than the one that guards the storage"

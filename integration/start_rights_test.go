@@ -45,7 +45,6 @@ func TestStartWithoutRights(t *testing.T) {
 		{"state", func(p *place) { give(p, p.data); p.seal() }, []string{"state", "permission denied", "this user must be able to"}},
 		{"data", func(p *place) {
 			give(p, p.state)
-			p.remove(filepath.Join(p.data, ".fencegate"))
 			locked(p, p.data)
 		}, []string{"data", "permission denied", "this user must be able to write there"}},
 		{"state, --init", func(p *place) {

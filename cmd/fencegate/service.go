@@ -56,6 +56,9 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 	if err := checkKind(c, meta.Kind); err != nil {
 		return nil, err
 	}
+	if err := checkAdoption(ctx, c, ledger, meta.ID); err != nil {
+		return nil, err
+	}
 	if s.settle, err = settleFor(c, log); err != nil {
 		return nil, err
 	}
