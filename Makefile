@@ -15,10 +15,10 @@ build: ## compile bin/fencegate
 demo: ## show a paused lock holder being fenced off
 	go run ./cmd/fencegate demo $(ARGS)
 
-# --init only where there is no ledger: on an existing one it is an error, so
-# that a lost ledger is never replaced by an empty one unnoticed.
+# --init only where there has never been a ledger: one that got lost is an
+# error, and never replaced by an empty one unnoticed.
 run: ## serve ./data on 127.0.0.1:8080 (more flags: make run ARGS=...)
-	go run ./cmd/fencegate serve --upstream dir:./data --state ./$(STATE) $(if $(wildcard $(STATE)/ledger.db),,--init) $(ARGS)
+	go run ./cmd/fencegate serve --upstream dir:./data --state ./$(STATE) $(if $(wildcard $(STATE)/ledger.db data/.fencegate/ledger-id),,--init) $(ARGS)
 
 # -count=1: the cache does not see that the binary which tests start has
 # changed.

@@ -66,6 +66,11 @@ func (d *Dir) toTrash(n name, when conditions, directories bool) (*http.Response
 		return nil, fence.NotSent, err
 	}
 	if err := parent.rename(n.base, d.trash, d.newName()); err != nil {
+		// Nothing can have moved to where there is nothing.
+		if _, gone := d.area.stat("trash"); notExist(err) && notExist(gone) {
+			return nil, fence.NotSent, &StatusError{Status: http.StatusInternalServerError,
+				Text: "the store's own directory .fencegate was removed while it was in use: fencegate must be restarted", Err: err}
+		}
 		o, err := moved(err)
 		return nil, o, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"fencegate/fence"
 )
 
 // A DELETE judges its condition in its turn: a version that is put while it
@@ -69,4 +71,23 @@ func TestDeleteBesidePuts(t *testing.T) {
 		}
 	}
 	t.Logf("the DELETE came first %d times of 200", removed)
+}
+
+// Without the staging area nothing is deleted, and that is certain.
+func TestDeleteWithoutTheStagingArea(t *testing.T) {
+	root := t.TempDir()
+	d, err := Open(root, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close() // which complains, rightly
+	s := storage{d, root}
+	s.do(t, request("PUT", "/a", "1"))
+	if err := os.RemoveAll(filepath.Join(root, area)); err != nil {
+		t.Fatal(err)
+	}
+	res, o, err := s.serve(request("DELETE", "/a", ""))
+	if err != nil || o == fence.Uncertain || res.StatusCode != http.StatusInternalServerError || s.content(t, "a") != "1" {
+		t.Errorf("DELETE: %v, %v, %v, and then there is %q", res, o, err, s.content(t, "a"))
+	}
 }
