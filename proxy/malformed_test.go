@@ -116,7 +116,9 @@ func TestMalformedRequests(t *testing.T) {
 		}
 	}
 	w.says("PUT /a\nX-Fencing-Token: 5\nContent-Range: bytes 0-0/9\n\nv", want{status: 400, reason: reasonMalformed, resource: "/a", token: "5"})
-	w.says("GET nonsense:a", want{status: 400, reason: reasonMalformed})
+	for _, target := range []string{"nonsense:a", "x:/://a", "ftp://fence.test/a"} {
+		w.says("GET "+target, want{status: 400, reason: reasonMalformed})
+	}
 	w.saw()
 }
 

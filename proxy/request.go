@@ -105,8 +105,8 @@ func readTarget(r *http.Request) (path, query string, ref *Refusal) {
 			Detail: "This form of request target is not understood; send a path."}
 	}
 	if target[0] != '/' { // absolute form, RFC 9112 section 3.2.2
-		_, rest, ok := strings.Cut(target, "://")
-		if !ok {
+		scheme, rest, _ := strings.Cut(target, "://")
+		if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
 			return "", "", &Refusal{Reason: reasonMalformed, Detail: "The request target is neither a path nor an http URL."}
 		}
 		if i := strings.IndexAny(rest, "/?#"); i < 0 {
