@@ -34,7 +34,7 @@ func TestReadmeWorks(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("the README has no command to type")
 	}
-	for _, port := range []string{"8080", "8081"} {
+	for _, port := range []string{"8080", "8081", "8082"} {
 		l, err := net.Listen("tcp", "127.0.0.1:"+port)
 		if err != nil {
 			t.Fatalf("the README's commands need port %s, which is not free here: %v", port, err)
