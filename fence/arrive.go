@@ -2,6 +2,7 @@ package fence
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -34,13 +35,19 @@ func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 			g.watchBelow(h)
 		}
 	}
+	g.arriving++
 	err := g.lookUp(ctx, p)
+	g.arriving--
 	v := g.admits(p)
 	if v.OK() && err != nil {
 		v = Verdict{Reason: LedgerUnavailable, Err: err}
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			v = Verdict{Reason: ClientGone} // the ledger is not to blame
-		} else if !p.enforced {
+		case errors.Is(err, errScansBusy):
+			v = Verdict{Reason: Busy}
+		}
+		if v.Reason != ClientGone && !p.enforced {
 			p.observed, v = v, Verdict{}
 		}
 	}
@@ -69,7 +76,7 @@ func (g *Gate) admits(p *Permit) Verdict {
 		return Verdict{Reason: LedgerUnavailable, Err: g.failed}
 	case g.draining:
 		return Verdict{Reason: Draining}
-	case g.waiters+g.begun+g.entries >= g.opts.MaxPermits:
+	case g.arriving+g.waiters+g.begun+g.entries >= g.opts.MaxPermits:
 		return Verdict{Reason: Busy}
 	}
 	return Verdict{}

@@ -33,6 +33,8 @@ type Gate struct {
 	begun    int
 	entries  int
 	waiters  int
+	arriving int           // look-ups of requests that are neither refused nor admitted yet
+	scans    chan struct{} // one element for each scan that runs
 
 	dirty      []*cell // pending above durable, not in the running commit
 	inCommit   []*cell
@@ -58,6 +60,9 @@ type Options struct {
 	// MaxPermits limits requests in flight and in doubt; more are refused as
 	// Busy. Default 65,536.
 	MaxPermits int
+	// MaxScans limits the requests for whole trees that read the ledger at once;
+	// others wait. Default 2.
+	MaxScans int
 	// CacheSize limits the paths kept in memory; those in use may exceed it.
 	// Default 8,192, about 4 MiB.
 	CacheSize int
@@ -87,6 +92,9 @@ func Start(ctx context.Context, ledger Ledger, opts Options) (*Gate, error) {
 	if opts.MaxPermits == 0 {
 		opts.MaxPermits = 65_536
 	}
+	if opts.MaxScans == 0 {
+		opts.MaxScans = 2
+	}
 	if opts.CacheSize == 0 {
 		opts.CacheSize = 8_192
 	}
@@ -96,7 +104,7 @@ func Start(ctx context.Context, ledger Ledger, opts Options) (*Gate, error) {
 	}
 	g := &Gate{
 		ledger: ledger, opts: opts, global: meta.Global,
-		stopping: make(chan struct{}), quiet: make(chan struct{}),
+		stopping: make(chan struct{}), quiet: make(chan struct{}), scans: make(chan struct{}, opts.MaxScans),
 	}
 	g.nodes.init(opts.CacheSize)
 	g.settleTimer = time.AfterFunc(time.Hour, g.settleDue)

@@ -37,103 +37,78 @@ func (h *held) missingRows(cells []*cell) []*cell {
 // lookUp reads what a request is judged by and memory lacks. It gives up the
 // lock while it reads: however many rows lie below a tree, the gate goes on.
 // The nodes concerned are held, so a row that is raised meanwhile stays in
-// memory, above what is read here.
+// memory, above what is read here. What the rows at and above refuse for good
+// needs no scan, which is what a stranger could have many of.
 func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, g.opts.MaxWait, errSlowLedger)
+	defer cancel()
+	if err := g.readMissing(ctx, p); err != nil {
+		return err
+	}
+	if v := g.judge(p); v.Reason == StaleToken || v.Reason == TokenMissing {
+		return nil
+	}
+	return g.scanBelow(ctx, p)
+}
+
+func (g *Gate) readMissing(ctx context.Context, p *Permit) error {
 	var cells []*cell
-	trees := false
 	for i := range p.touches {
 		if h := &p.touches[i]; h.Policy != Open {
 			cells = h.missingRows(cells)
-			trees = trees || h.Tree
 		}
 	}
-	if len(cells) == 0 && !trees {
+	if len(cells) == 0 {
 		return nil
 	}
 	keys := make([]Key, len(cells))
 	for i, c := range cells {
 		keys[i] = c.durable.Key
 	}
-	touches := make([]Touch, len(p.touches))
-	for i := range p.touches {
-		touches[i] = p.touches[i].Touch
-	}
 	g.reading.Add(1) // inTime's
 	g.mu.Unlock()
-	found, err := g.inTime(ctx, func(ctx context.Context) (found, error) { return g.readRows(ctx, keys, touches) })
+	rows, err := inTime(ctx, g, func() ([]Row, error) { return g.readRows(keys) })
 	g.mu.Lock()
 	if err != nil {
 		return err
 	}
-	rows, sums := found.rows, found.below
 	for i, c := range cells {
 		if !c.loaded { // else another request has read it
 			rows[i].Key = keys[i]
 			c.durable, c.loaded = rows[i], true
 		}
 	}
-	for i := range sums {
-		h := &p.touches[i]
-		h.below.add(&h.Touch, sums[i].highest)
-		h.below.add(&h.Touch, sums[i].conflict)
-	}
 	return nil
 }
 
-// found is what a look-up has read.
-type found struct {
-	rows  []Row
-	below []below // per touch
+func (g *Gate) readRows(keys []Key) ([]Row, error) {
+	rows := make([]Row, len(keys))
+	return rows, g.ledger.Read(keys, rows)
 }
 
 // errSlowLedger means that a look-up has taken longer than a request may wait.
 var errSlowLedger = errors.New("the ledger did not answer in time; its disk may have stalled")
 
-// inTime runs a look-up for at most MaxWait. A disk that stalls can hold up a
-// read for as long as it likes, but not the request that asked for it.
-func (g *Gate) inTime(ctx context.Context, read func(context.Context) (found, error)) (found, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, g.opts.MaxWait, errSlowLedger)
-	defer cancel()
+// inTime runs a look-up, counted in g.reading, until ctx ends. A disk that
+// stalls can hold up a read for as long as it likes, but not the request that
+// asked for it.
+func inTime[T any](ctx context.Context, g *Gate, read func() (T, error)) (found T, err error) {
 	type result struct {
-		found found
+		found T
 		err   error
 	}
 	done := make(chan result, 1)
 	go func() {
 		defer g.reading.Done()
-		f, err := read(ctx)
-		done <- result{f, err}
+		found, err := read()
+		done <- result{found, err}
 	}()
 	select {
 	case r := <-done:
 		return r.found, r.err
 	case <-ctx.Done():
-		return found{}, context.Cause(ctx)
+		return found, context.Cause(ctx)
 	}
-}
-
-// readRows is the part of lookUp that runs without the lock.
-func (g *Gate) readRows(ctx context.Context, keys []Key, touches []Touch) (found, error) {
-	f := found{rows: make([]Row, len(keys)), below: make([]below, len(touches))}
-	if len(keys) > 0 {
-		if err := g.ledger.Read(keys, f.rows); err != nil {
-			return found{}, err
-		}
-	}
-	for i := range touches {
-		t := &touches[i]
-		if !t.Tree || t.Policy == Open {
-			continue
-		}
-		err := g.ledger.Below(ctx, t.Fence, func(r Row) bool {
-			f.below[i].add(t, r)
-			return true
-		})
-		if err != nil {
-			return found{}, err
-		}
-	}
-	return f, nil
 }
 
 // Effective returns the durable row with the highest token at or above r, a
@@ -153,11 +128,12 @@ func (g *Gate) Effective(ctx context.Context, r Resource) (row Row, global bool,
 	for p, ok := r.Parent(); ok; p, ok = p.Parent() {
 		keys = append(keys, Key{Floor, p})
 	}
-	read, err := g.inTime(ctx, func(ctx context.Context) (found, error) { return g.readRows(ctx, keys, nil) })
+	ctx, cancel := context.WithTimeoutCause(ctx, g.opts.MaxWait, errSlowLedger)
+	defer cancel()
+	rows, err := inTime(ctx, g, func() ([]Row, error) { return g.readRows(keys) })
 	if err != nil {
 		return Row{}, false, err
 	}
-	rows := read.rows
 	row.Key = keys[0]
 	for i := range rows {
 		if rows[i].Token > row.Token {

@@ -99,7 +99,7 @@ func (w *world) start() {
 	w.ctx, w.life = context.WithCancel(context.Background())
 	w.commit = make(chan error)
 	w.dead = make(chan struct{})
-	gate, err := Start(w.ctx, &simRun{w.ledger, w.commit, w.dead}, Options{Settle: simSettle, MaxWait: 20 * time.Second, CacheSize: 1 + w.rng.IntN(8)})
+	gate, err := Start(w.ctx, &simRun{w.ledger, w.commit, w.dead}, Options{Settle: simSettle, MaxWait: 20 * time.Second, MaxScans: 100, CacheSize: 1 + w.rng.IntN(8)})
 	if err != nil {
 		w.t.Fatal(err)
 	}

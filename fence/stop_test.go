@@ -81,3 +81,30 @@ func TestStopRefusesWhatStillWaits(t *testing.T) {
 		}
 	})
 }
+
+// A look-up that nobody waits for any more still reads the ledger.
+func TestLookUpEndsBeforeTheLedgerIsClosed(t *testing.T) {
+	for name, hook := range map[string]func(*fakeLedger, func()){
+		"rows":       func(l *fakeLedger, f func()) { l.onRead = f },
+		"rows below": func(l *fakeLedger, f func()) { l.onBelow = f },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newFakeLedger()
+			conversation(t, l, Options{MaxWait: time.Second}, func(t *testing.T, g *Gate) {
+				release := make(chan struct{})
+				hook(l, func() { <-release })
+				refuse(t, g, LedgerUnavailable, tree("/d", 1, "a"))
+				stopped := make(chan error, 1)
+				go func() { stopped <- g.Stop(t.Context()) }()
+				synctest.Wait()
+				if l.closed != nil {
+					t.Error("closed while it was read")
+				}
+				close(release)
+				if err := <-stopped; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

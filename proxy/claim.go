@@ -36,11 +36,16 @@ func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 	stamp := q.stamp
 	answer := claimAnswer{Token: stamp.Token.String(), Ledger: p.opts.LedgerID}
 	touches := make([]fence.Touch, 0, len(names))
+	seen := make(map[fence.Resource]bool, len(names))
 	for _, name := range names {
 		r, route, err := p.routes.named(name)
 		if err != nil {
 			return refusePath(err)
 		}
+		if seen[r] {
+			continue // another spelling of one that is judged already
+		}
+		seen[r] = true
 		q.route = route
 		t := route.touch(r, body.Tree, stamp)
 		if t.Fence != r {

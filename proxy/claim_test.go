@@ -53,6 +53,13 @@ func TestClaims(t *testing.T) {
 	w.saw("PUT /b")
 }
 
+// A resource that is named twice is claimed, and answered, once.
+func TestClaimNamesTwice(t *testing.T) {
+	w := open(t)
+	w.claims(`{"resources":["/a","/%61","/b","/a/"],"token":"6","tree":true}`,
+		`{"resources":[{"resource":"/a","covers":"tree"},{"resource":"/b","covers":"tree"}],"token":"6","ledger":"ledger-1"}`)
+}
+
 // Where the policy does not enforce, a claim says so.
 func TestClaimsTellAWeakPolicy(t *testing.T) {
 	for _, p := range []fence.Policy{fence.Open, fence.Observe} {

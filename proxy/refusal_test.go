@@ -28,7 +28,7 @@ func TestTreesAreJudged(t *testing.T) {
 	w := open(t)
 	w.says("PUT /d/x\nX-Fencing-Token: 9\n\nv9", stored)
 	w.says("DELETE /d\nX-Fencing-Token: 5", want{status: 409, reason: fence.TreeFenced, resource: "/d", token: "5", highest: "9"})
-	w.says("DELETE /d", want{status: 428, reason: fence.TokenMissing, resource: "/d", highest: "9"})
+	w.says("DELETE /d", want{status: 428, reason: fence.TokenMissing, resource: "/d"}) // no scan for who has no token
 	w.says("DELETE /d\nX-Fencing-Token: 10", stored)
 	// The floor that the DELETE has raised judges names that are not yet there.
 	w.says("PUT /d/y/z\nX-Fencing-Token: 9\n\nv9", want{status: 412, reason: fence.StaleToken, resource: "/d/y/z", token: "9", highest: "10"})
