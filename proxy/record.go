@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"fencegate/fence"
 	"fencegate/proxy/protocol"
@@ -28,7 +29,7 @@ func (p *Proxy) noteRefusal(x *exchange, q *request, ref *Refusal) {
 		route = q.route.Name
 	}
 	p.metrics.rejections.WithLabelValues(route, string(ref.Reason)).Inc()
-	p.refusals.add(cause{string(ref.Reason), ref.Resource.String(), client}, refusalAttrs(x, ref, route, client))
+	p.refusals.add(cause{string(ref.Reason), cut(ref.Resource.String()), cut(client)}, refusalAttrs(x, ref, route, client))
 }
 
 // noteObserved counts and logs what an enforced policy would have refused.
@@ -41,7 +42,7 @@ func (p *Proxy) noteObserved(x *exchange, q *request, permit *fence.Permit, touc
 	ref := verdictRefusal(v, touches)
 	client := touches[v.Touch].Client
 	attrs := append(refusalAttrs(x, ref, q.route.Name, client), slog.Bool("observed_only", true))
-	p.refusals.add(cause{"observed " + string(ref.Reason), ref.Resource.String(), client}, attrs)
+	p.refusals.add(cause{"observed " + string(ref.Reason), cut(ref.Resource.String()), cut(client)}, attrs)
 }
 
 func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
@@ -54,7 +55,7 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 	}
 	text := func(key, value string) {
 		if value != "" {
-			attrs = append(attrs, slog.String(key, value))
+			attrs = append(attrs, slog.String(key, cut(value)))
 		}
 	}
 	text("resource", ref.Resource.String())
@@ -76,6 +77,22 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 		text("detail", ref.Detail)
 	}
 	return attrs
+}
+
+// maxLogged is how much of a text goes into the log, in bytes: clients make most
+// of them.
+const maxLogged = 256
+
+// cut returns a copy that does not keep the rest in memory.
+func cut(text string) string {
+	if len(text) <= maxLogged {
+		return text
+	}
+	end := maxLogged - len("…")
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + "…"
 }
 
 // finish counts a request, however it ended.

@@ -116,17 +116,84 @@ func TestRepeatsAreSummarised(t *testing.T) {
 	})
 }
 
-// However many causes there are, the memory for them is bounded, and none is
-// kept silent.
+// However many causes there are, the memory for them is bounded.
 func TestCausesAreBounded(t *testing.T) {
-	book := new(logbook)
-	l := newRefusals(slog.New(slog.NewJSONHandler(book, nil)))
-	const more = maxCauses + 5
-	for i := range more {
-		l.add(cause{"stale_token", fmt.Sprint("/", i), ""}, []slog.Attr{slog.String("reason", "stale_token")})
+	synctest.Test(t, func(t *testing.T) {
+		book := new(logbook)
+		l := newRefusals(slog.New(slog.NewJSONHandler(book, nil)))
+		causes := 0
+		for range 3 * maxCauses / 2 / maxTold {
+			for range maxTold {
+				c := cause{"stale_token", fmt.Sprint("/", causes), ""}
+				for range 2 { // what repeats itself is kept for a second window
+					l.add(c, []slog.Attr{slog.String("reason", "stale_token")})
+				}
+				causes++
+			}
+			time.Sleep(time.Second)
+		}
+		n := len(book.refused("refused", "stale_token"))
+		if n != causes || len(l.repeats) != maxCauses {
+			t.Errorf("%d records and %d causes, want %d and %d", n, len(l.repeats), causes, maxCauses)
+		}
+		l.close()
+	})
+}
+
+// More than the log can take is counted by reason.
+func TestFastRefusalsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		book := new(logbook)
+		l := newRefusals(slog.New(slog.NewJSONHandler(book, nil)))
+		sums := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for line := range strings.Lines(book.text()) {
+				if _, counts, ok := strings.Cut(line, `"counts":`); ok {
+					got = append(got, strings.TrimSuffix(counts, "}\n"))
+				}
+			}
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				t.Errorf("summed up as %q, want %q", got, want)
+			}
+		}
+		flood := func(reason string, n int) {
+			for i := range n {
+				l.add(cause{reason, fmt.Sprint(reason, time.Now(), i), ""}, []slog.Attr{slog.String("reason", reason)})
+			}
+		}
+		flood("stale_token", maxTold-1)
+		flood("token_missing", 1)
+		time.Sleep(time.Second)
+		sums()
+		flood("stale_token", maxTold+7)
+		flood("token_missing", 5)
+		sums()
+		time.Sleep(time.Second)
+		sums(`{"stale_token":7,"token_missing":5}`)
+		if n := len(book.refused("refused", "stale_token")); n != 2*maxTold-1 {
+			t.Errorf("%d records, want %d", n, 2*maxTold-1)
+		}
+		flood("stale_token", maxTold+1)
+		l.close()
+		sums(`{"stale_token":7,"token_missing":5}`, `{"stale_token":1}`)
+	})
+}
+
+// What clients make up is cut for the log.
+func TestLongTextIsCut(t *testing.T) {
+	w := open(t)
+	long := "/" + strings.Repeat("é", 1000)
+	w.says("PUT "+long+"\n\nv", want{status: 428, reason: fence.TokenMissing, resource: long})
+	w.says("PUT /a//\nX-Fencing-Token: "+strings.Repeat("5", 5000)+"\n\nv", want{status: 400, reason: reasonPath})
+	for record := range strings.Lines(w.log.text()) {
+		if len(record) > 1000 {
+			t.Errorf("a record of %d bytes: %s", len(record), record)
+		}
 	}
-	if n := len(book.refused("refused", "stale_token")); n != more || len(l.repeats) != maxCauses {
-		t.Errorf("%d records and %d causes, want %d and %d", n, len(l.repeats), more, maxCauses)
+	record := w.log.refused("refused", "token_missing")[0]
+	if got := fmt.Sprint(record["resource"]); len(got) > maxLogged || !strings.HasPrefix(got, "/éé") || !strings.HasSuffix(got, "é…") {
+		t.Errorf("the resource is %q", got)
 	}
-	l.close()
 }
