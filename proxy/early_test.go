@@ -150,6 +150,20 @@ func TestBodyIsNeverARequest(t *testing.T) {
 	}
 }
 
+// The chunks count and the length is forgotten, here and at the store.
+func TestBothLengths(t *testing.T) {
+	w := open(t)
+	c := w.dial()
+	both := "PUT /a\nX-Fencing-Token: 5\nContent-Length: 30\nTransfer-Encoding: chunked\n\n3\r\nabc\r\n0\r\n\r\n"
+	c.raw(message(both) + message("GET /b"))
+	c.gets(both, stored)
+	c.gets("GET /b", read)
+	got := w.store.requests()
+	if len(got) != 2 || got[0].body != "abc" || got[0].header["Content-Length"] != nil || got[1].target != "/b" {
+		t.Errorf("the store was sent %+v", got)
+	}
+}
+
 // A read is answered whether its body comes or not.
 func TestReadDoesNotWaitForABody(t *testing.T) {
 	w := open(t)

@@ -114,6 +114,28 @@ func TestClientGoneAfterBegin(t *testing.T) {
 	}
 }
 
+// A client that has sent everything and closes its sending side is taken for
+// gone: what has not begun is withdrawn. What has begun is answered.
+func TestHalfClosedIsGone(t *testing.T) {
+	w := open(t)
+	h := w.hold("/a")
+	begun := w.dial()
+	first := "PUT /a\nX-Fencing-Token: 5\n\nv5"
+	begun.send(first)
+	<-h.arrived
+	begun.endSending()
+	harness.Eventually(t, "the first client to be missed", func() (any, bool) { n := w.left.Load(); return n, n == 1 })
+	waiting := w.dial()
+	waiting.send("PUT /a\nX-Fencing-Token: 6\n\nv6")
+	w.inFlight(1, 1)
+	waiting.endSending()
+	waiting.cut()
+	w.inFlight(0, 1)
+	close(h.release)
+	begun.gets(first, stored)
+	w.saw("PUT /a")
+}
+
 // reset ends the connection at once.
 func (c *client) reset() {
 	c.t.Helper()

@@ -128,7 +128,10 @@ func TestReadEndsWithItsClient(t *testing.T) {
 func TestUnknownOutcomeWithoutSettle(t *testing.T) {
 	w := open(t)
 	w.uncertainAt("/a")
-	w.says("PUT /a\nX-Fencing-Token: 5\n\nv", want{status: 504, reason: reasonUnknown, resource: "/a", token: "5"})
+	a := w.says("PUT /a\nX-Fencing-Token: 5\n\nv", want{status: 504, reason: reasonUnknown, resource: "/a", token: "5"})
+	if strings.Contains(a.text, "Retry-After") {
+		t.Errorf("it speaks of a header that it does not have:\n%s", a.text)
+	}
 	w.says("GET /a\nX-Fencing-Token: 5", read)
 }
 

@@ -162,7 +162,9 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	return p.deliver(x, res, outcome, err)
 }
 
-// begin waits for the request's turn.
+// begin waits for the request's turn. A client that leaves before it is
+// withdrawn. One that only closes its sending side, which TCP allows, cannot be
+// told from one that has left: net/http ends the context at the first EOF, too.
 func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 	start := time.Now()
 	v := permit.Begin(x.r.Context())
@@ -290,7 +292,12 @@ func (p *Proxy) deliver(x *exchange, res *http.Response, outcome fence.Outcome, 
 	if outcome == fence.NotSent {
 		return unreachable(err)
 	}
-	return &Refusal{Reason: reasonUnknown, RetryAfter: p.opts.Settle, Err: err,
+	ref := &Refusal{Reason: reasonUnknown, RetryAfter: p.opts.Settle, Err: err,
 		Detail: "The write was handed to the store but it gave no definite answer: it may have taken effect, or still take effect. " +
 			"Look at the object after Retry-After before writing again."}
+	if ref.RetryAfter == 0 {
+		ref.Detail = "The write was handed to the store but it gave no definite answer: it may have taken effect. " +
+			"Look at the object before writing again."
+	}
+	return ref
 }

@@ -13,6 +13,11 @@ const MaxHeaderBytes = 64 << 10
 
 // NewServer returns the data listener's server: HTTP/1 only, with limits on
 // heads and idle connections. Bodies have limits of their own (BodyLimits).
+//
+// After a request with both Transfer-Encoding and Content-Length the connection
+// should be closed (RFC 9112 section 6.1). That cannot be done: net/http reads
+// the chunks and removes the length before a handler could see it. The length is
+// not sent on, so nobody behind us is misled.
 func NewServer(p *Proxy, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)

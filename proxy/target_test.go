@@ -32,6 +32,20 @@ func TestAmbiguousPaths(t *testing.T) {
 	w.saw()
 }
 
+// The absolute form is for http only; what else a proxy could be asked for is
+// not at the store.
+func TestAbsoluteForm(t *testing.T) {
+	w := open(t)
+	for _, target := range []string{"http://fence.test/a", "HTTPS://fence.test/a"} {
+		w.says("GET "+target, read)
+	}
+	w.saw("GET /a", "GET /a")
+	for _, target := range []string{"ftp://fence.test/a", "file:///a", "ws://fence.test/a", "httpx://fence.test/a"} {
+		w.says("GET "+target, want{status: 400, reason: reasonMalformed})
+	}
+	w.saw()
+}
+
 func TestPathTooLong(t *testing.T) {
 	w := open(t)
 	most := "/" + strings.Repeat("a", fence.MaxPathLen-1)
