@@ -17,8 +17,9 @@ func TestLockTellsItsCommand(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	cmd := s.lockCommand("-r", "/r%20%C3%A4", "--ttl", "20s", "--", "bash", "-c",
-		`for v in TOKEN OWNER CLIENT RESOURCE DEADLINE; do n=FENCING_$v; echo "$n=${!n}"; done; echo "FENCEGATE_FENCE=$FENCEGATE_FENCE"
-echo "OTHER=$OTHER"; trap 'exit 0' TERM; while :; do sleep 0.02; done`)
+		`trap 'exit 0' TERM
+for v in TOKEN OWNER CLIENT RESOURCE DEADLINE; do n=FENCING_$v; echo "$n=${!n}"; done; echo "FENCEGATE_FENCE=$FENCEGATE_FENCE"
+echo "OTHER=$OTHER"; while :; do sleep 0.02; done`)
 	cmd.Env = append(cmd.Environ(), "FENCING_TOKEN=1", "FENCING_OWNER=outer", "FENCING_RESOURCE=/outer", "OTHER=stays")
 	begin := time.Now()
 	p := harness.Start(t, "lock", cmd)
