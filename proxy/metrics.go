@@ -37,6 +37,7 @@ const (
 const (
 	decisionPassed   = "passed"
 	decisionObserved = "observed" // passed, but would be refused under an enforced policy
+	decisionAdopted  = "adopted"  // passed without a token, which policy require would refuse
 	decisionRefused  = "refused"
 	decisionUnknown  = "unknown" // may or may not have taken effect
 )
@@ -76,7 +77,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		m.commits.WithLabelValues(result)
 	}
 	for _, op := range []string{opRead, opAsk, opWrite, opMkcol, opClaim, opMarks, opNone} {
-		for _, d := range []string{decisionPassed, decisionObserved, decisionRefused, decisionUnknown} {
+		for _, d := range []string{decisionPassed, decisionObserved, decisionAdopted, decisionRefused, decisionUnknown} {
 			m.requests.WithLabelValues(op, d)
 		}
 		m.duration.WithLabelValues(op)

@@ -153,6 +153,10 @@ func TestPoliciesWithoutAMark(t *testing.T) {
 	w.says("DELETE /e\nX-Fencing-Token: 1", stored)
 	w.says("PUT /e/z\n\nv", want{status: 428, reason: fence.TokenMissing, resource: "/e/z", highest: "1"})
 	w.saw("PUT /d/x", "PUT /d/x", "PUT /d/y", "DELETE /e")
+	w.ended()
+	if n := w.gauge("fencegate_requests_total{decision=adopted,operation=write}"); n != 2 { // /d/x at first, and /d/y
+		t.Errorf("%v writes are counted that passed only for want of a token, want 2", n)
+	}
 	w = open(t, policy(fence.Adopt), func(p *plan) { p.ledger = memoryWithGlobal(3) })
 	w.says("PUT /a\n\nv", want{status: 428, reason: fence.TokenMissing, resource: "/a", highest: "3"})
 	w.saw()

@@ -32,10 +32,16 @@ func (p *Proxy) noteRefusal(x *exchange, q *request, ref *Refusal) {
 	p.refusals.add(cause{string(ref.Reason), cut(ref.Resource.String()), cut(client)}, refusalAttrs(x, ref, route, client))
 }
 
-// noteObserved counts and logs what an enforced policy would have refused.
+// noteObserved counts and logs what an enforced policy would have refused, and
+// counts what passes under adopt only because no token was seen yet.
 func (p *Proxy) noteObserved(x *exchange, q *request, permit *fence.Permit, touches []fence.Touch) {
 	v := permit.Observed()
 	if v.OK() {
+		for i := range touches {
+			if t := &touches[i]; t.Policy == fence.Adopt && t.Token == fence.NoToken && (!t.Passive || t.FenceTree) {
+				x.decision = decisionAdopted
+			}
+		}
 		return
 	}
 	x.observed, x.decision = v.Reason, decisionObserved
