@@ -40,6 +40,9 @@ func (h *held) missingRows(cells []*cell) []*cell {
 // memory, above what is read here. What the rows at and above refuse for good
 // needs no scan, which is what a stranger could have many of.
 func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
+	if p.known() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, g.opts.MaxWait, errSlowLedger)
 	defer cancel()
 	if err := g.readMissing(ctx, p); err != nil {
@@ -49,6 +52,17 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 		return nil
 	}
 	return g.scanBelow(ctx, p)
+}
+
+// known reports whether memory has all that the permit is judged by, as it has
+// for a holder that goes on writing.
+func (p *Permit) known() bool {
+	for i := range p.touches {
+		if h := &p.touches[i]; h.Policy != Open && (h.Tree || h.missingRows(nil) != nil) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *Gate) readMissing(ctx context.Context, p *Permit) error {
