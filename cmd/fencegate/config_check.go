@@ -97,9 +97,19 @@ func (l *loader) checkRoutes() {
 			l.faults.add(r.at, "expected a name: %v", f.Err)
 		}
 	}
+	if l.c.scheme() != "dir" || l.broken["upstream"] {
+		return
+	}
 	for _, r := range l.c.Routes {
-		if w := r.given["definite_statuses"]; len(w.texts) > 0 && l.c.scheme() == "dir" && !l.broken["upstream"] {
-			l.faults.add(w.at, "is for a store behind HTTP, but upstream is %s", l.c.Upstream)
+		for _, s := range routeSettings {
+			w := r.given[s.key]
+			switch {
+			case !s.remote || len(w.texts) == 0:
+			case s.list:
+				l.faults.add(w.at, "is for a store behind HTTP, but upstream is %s", l.c.Upstream)
+			default:
+				l.faults.value(w.at, w.texts[0], errors.New("is for a store behind HTTP, but upstream is "+l.c.Upstream))
+			}
 		}
 	}
 }

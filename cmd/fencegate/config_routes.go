@@ -34,6 +34,9 @@ type routeSetting struct {
 	shape shape
 	list  bool   // of such values
 	def   string // what applies when it is not given; policy and name depend
+	// remote: it is for stores behind HTTP only. A directory knows no queries, so
+	// one that names a resource would lead around the fence of the file.
+	remote bool
 	// set reads a text, of a list each element. The error says what was expected.
 	set func(r *routeConfig, text string) error
 }
@@ -52,9 +55,9 @@ var routeSettings = []routeSetting{
 	{key: "semicolons", def: "refused", set: func(r *routeConfig, s string) error {
 		return setSwitch(&r.Names.LiteralSemicolons, s, "refused", "literal")
 	}},
-	{key: "resource_query", def: "none", set: func(r *routeConfig, s string) error { return setQueryName(&r.ResourceQuery, s) }},
-	{key: "also_writes", list: true, def: "none", set: (*routeConfig).addMethod},
-	{key: "definite_statuses", shape: shapeNumber, list: true, def: "none", set: (*routeConfig).addStatus},
+	{key: "resource_query", def: "none", remote: true, set: func(r *routeConfig, s string) error { return setQueryName(&r.ResourceQuery, s) }},
+	{key: "also_writes", list: true, def: "none", remote: true, set: (*routeConfig).addMethod},
+	{key: "definite_statuses", shape: shapeNumber, list: true, def: "none", remote: true, set: (*routeConfig).addStatus},
 }
 
 func routeKeys() (keys []string) {
