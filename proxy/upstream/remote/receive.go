@@ -47,6 +47,11 @@ func (c *conn) receiveOne(method string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if res.ProtoMajor != 1 || res.ProtoMinor > 1 {
+		// In another version, where the answer ends and what it means are not
+		// known.
+		return nil, fmt.Errorf("the answer is %q, not HTTP/1.1 or 1.0", res.Proto)
+	}
 	// ReadResponse drops a Connection line with "close" in it, and so which
 	// headers it names besides.
 	again := textproto.NewReader(bufio.NewReader(bytes.NewReader(head)))
