@@ -54,7 +54,11 @@ func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 		}
 		owner := route.OwnerRequired
 		if t.Tree {
-			t.Policy, owner = p.routes.strictest(r)
+			below := p.routes.below(r)
+			if below.mixed {
+				return refuseMixed(r)
+			}
+			t.Policy, owner = below.policy, below.owner
 		}
 		if owner && stamp.Owner == fence.NoOwner {
 			return &Refusal{Reason: reasonOwnerMissing, Resource: r, Token: stamp.Token,

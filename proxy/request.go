@@ -32,18 +32,21 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 	if q.path, q.query, ref = readTarget(r); ref != nil {
 		return q, ref
 	}
-	var err error
-	if q.resource, q.route, err = p.routes.resolve(q.path, q.query); err != nil {
+	path, route, err := p.routes.resolve(q.path)
+	if q.resource = path; err != nil {
 		return q, refusePath(err)
 	}
-	if q.own = isOwn(q.resource); q.own {
-		q.route = nil
+	if q.own = isOwn(path); !q.own {
+		q.route = route
+		if q.resource, err = route.object(path, q.query); err != nil {
+			return q, refusePath(err)
+		}
 	}
 	if ref = p.readStamp(r, &q.stamp); ref != nil || q.own {
 		return q, ref
 	}
 	q.intent = p.protocol.Intent(protocol.Request{
-		Method: r.Method, Resource: q.resource, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
+		Method: r.Method, Resource: path, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
 		AlsoWrites: q.route.AlsoWrites,
 	})
 	if in := q.intent.Refusal; in != nil {
@@ -52,13 +55,7 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 	if ref = checkLength(r, q.intent); ref != nil {
 		return q, ref
 	}
-	var ownerRequired bool
-	if q.touches, ownerRequired = p.touches(q); ownerRequired && q.stamp.Owner == fence.NoOwner &&
-		q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
-		return q, &Refusal{Reason: reasonOwnerMissing,
-			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
-	}
-	return q, nil
+	return q, p.setTouches(q, path)
 }
 
 // checkLength refuses what an HTTP/1.0 client stores without a length (RFC 1945
@@ -71,20 +68,34 @@ func checkLength(r *http.Request, in protocol.Intent) *Refusal {
 	return &Refusal{Reason: reasonMalformed, Detail: "In HTTP/1.0 a body needs a Content-Length. Send one, or use HTTP/1.1."}
 }
 
-// touches returns what the request needs to pass, and whether it must tell its
-// owner. What changes a whole tree is judged by the strictest policy in it.
-func (p *Proxy) touches(q *request) (touches []fence.Touch, ownerRequired bool) {
+// setTouches finds out what the request needs to pass. path is what it names
+// without its query. What changes a whole tree changes it for all queries, and is
+// judged by the strictest policy in it.
+func (p *Proxy) setTouches(q *request, path fence.Resource) *Refusal {
+	var ownerRequired bool
 	for _, part := range q.intent.Parts {
-		t := q.route.touch(part.Resource, part.Tree, q.stamp)
+		object := part.Resource
+		if object == path && !part.Tree {
+			object = q.resource
+		}
+		t := q.route.touch(object, part.Tree, q.stamp)
 		t.Passive = q.intent.Kind == protocol.Mkcol
 		owner := q.route.OwnerRequired
 		if part.Tree {
-			t.Policy, owner = p.routes.strictest(part.Resource)
+			below := p.routes.below(object)
+			if below.mixed {
+				return refuseMixed(object)
+			}
+			t.Policy, owner = below.policy, below.owner
 		}
-		touches = append(touches, t)
+		q.touches = append(q.touches, t)
 		ownerRequired = ownerRequired || owner
 	}
-	return touches, ownerRequired
+	if ownerRequired && q.stamp.Owner == fence.NoOwner && q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
+		return &Refusal{Reason: reasonOwnerMissing,
+			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
+	}
+	return nil
 }
 
 // storeOf returns where the request goes.

@@ -74,9 +74,9 @@ func compile(given []Route, rest Route) (routes, error) {
 	return rs, nil
 }
 
-// resolve finds the route of an escaped path, and the resource that it names
-// there.
-func (rs routes) resolve(path, query string) (fence.Resource, *Route, error) {
+// resolve finds the route of an escaped path, and the resource that the path
+// names there.
+func (rs routes) resolve(path string) (fence.Resource, *Route, error) {
 	// Routes match by the canonical name. What that is depends on the route, so
 	// names are compared by what all routes agree on.
 	base, err := fence.Canonical(path, fence.NameOptions{LiteralSemicolons: true})
@@ -88,9 +88,6 @@ func (rs routes) resolve(path, query string) (fence.Resource, *Route, error) {
 			continue
 		}
 		r, err := fence.Canonical(path, route.Names)
-		if err == nil && route.ResourceQuery != "" {
-			r, err = withQuery(r, route.ResourceQuery, query)
-		}
 		return r, route, err
 	}
 	panic("the last route matches everything")
@@ -104,42 +101,40 @@ func (r *Route) spelt(name fence.Resource) fence.Resource {
 	return name
 }
 
-// withQuery makes the query parameter called name part of the resource's name:
-// "/r" with "v=2" is "/r?v=2". No path has that name unless it contains a "?"
-// itself; such a path then shares the fence, which is safe.
-func withQuery(r fence.Resource, name, query string) (fence.Resource, error) {
+// object returns the resource that a path and a query name together: under
+// ResourceQuery, "/r" with "v=2" is "/r/?v=2". Being below the path, it is fenced
+// by whatever fences the path as a tree. No other path has that name unless it
+// contains a "?" itself; it then shares the fence, which is safe.
+func (r *Route) object(path fence.Resource, query string) (fence.Resource, error) {
+	if r.ResourceQuery == "" {
+		return path, nil
+	}
 	values, err := url.ParseQuery(query)
+	given := values[r.ResourceQuery]
 	switch {
 	case err != nil:
-		return r, &fence.PathError{Reason: "the query cannot be read"}
-	case len(values[name]) == 0:
-		return r, nil
-	case len(values[name]) > 1:
-		return r, &fence.PathError{Reason: "the query has " + name + " more than once"}
+		return path, &fence.PathError{Reason: "the query cannot be read"}
+	case len(given) == 0:
+		return path, nil
+	case len(given) > 1:
+		return path, &fence.PathError{Reason: "the query has " + r.ResourceQuery + " more than once"}
 	}
-	return fence.ResourceOf(r.Key() + "?" + url.QueryEscape(name) + "=" + url.QueryEscape(values[name][0])), nil
+	key := strings.TrimSuffix(path.Key(), "/") + "/?" + url.QueryEscape(r.ResourceQuery) + "=" + url.QueryEscape(given[0])
+	return r.spelt(fence.ResourceOf(key)), nil
 }
 
 // named finds the route of a name as claims and marks give it: an escaped path,
-// in which a part from the query stands behind "?" or its escaped form.
+// with a query where that is part of the resource's name.
 func (rs routes) named(name string) (fence.Resource, *Route, error) {
-	path, query, ok := strings.Cut(name, "?")
-	if !ok {
-		if i := strings.LastIndex(strings.ToUpper(name), "%3F"); i >= 0 {
-			r, route, err := rs.resolve(name[:i], "")
-			if err == nil && route.ResourceQuery != "" {
-				if tail, err := url.QueryUnescape(name[i+3:]); err == nil && strings.HasPrefix(tail, route.ResourceQuery+"=") {
-					r, err = withQuery(r, route.ResourceQuery, tail)
-					return r, route, err
-				}
-			}
-		}
-		return rs.resolve(name, "")
+	path, query, asked := strings.Cut(name, "?")
+	r, route, err := rs.resolve(path)
+	if err != nil || !asked {
+		return r, route, err
 	}
-	r, route, err := rs.resolve(path, query)
-	if err == nil && route.ResourceQuery == "" {
-		err = &fence.PathError{Reason: `raw "?"; write %3F`}
+	if route.ResourceQuery == "" {
+		return r, route, &fence.PathError{Reason: `raw "?"; write %3F`}
 	}
+	r, err = route.object(r, query)
 	return r, route, err
 }
 
@@ -153,18 +148,34 @@ func (r *Route) touch(object fence.Resource, tree bool, stamp fence.Stamp) fence
 	return t
 }
 
-// strictest returns the policy that judges a change at path and everything
-// below it, and whether an owner is required: the strictest of all routes that
-// can match there.
-func (rs routes) strictest(path fence.Resource) (policy fence.Policy, owner bool) {
+// tree is how a path and everything below it are protected together.
+type tree struct {
+	policy fence.Policy // the strictest of all routes that can match there
+	owner  bool         // one of them requires an owner
+	mixed  bool         // they do not compare names in one way
+}
+
+// below returns how everything at and below path is protected.
+func (rs routes) below(path fence.Resource) tree {
+	var t tree
+	var folds, keeps bool
 	for _, r := range rs {
 		if r.pattern.reaches(r.spelt(path)) {
-			policy = max(policy, r.Policy)
-			owner = owner || r.OwnerRequired
+			t.policy = max(t.policy, r.Policy)
+			t.owner = t.owner || r.OwnerRequired
+			folds, keeps = folds || r.Names.FoldCase, keeps || !r.Names.FoldCase
 		}
 		if _, ok := r.pattern.match(r.spelt(path)); ok {
 			break // nothing at or below path gets past it
 		}
 	}
-	return policy, owner
+	t.mixed = folds && keeps
+	return t
+}
+
+// refuseMixed refuses to change a tree in which names are not compared in one
+// way: what is fenced below under one spelling would not be found under another.
+func refuseMixed(path fence.Resource) *Refusal {
+	return &Refusal{Reason: reasonPath, Resource: path, Detail: "This is about everything below " + path.String() +
+		", where some routes have fold_case and others do not. Set fold_case on all of them."}
 }

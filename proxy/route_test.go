@@ -39,11 +39,11 @@ func TestResolve(t *testing.T) {
 /semi;x → refused
 /x/deep/y → r5 /x/deep/y
 /a/deep → second /a/deep
-/v/o?v=1 → versions /v/o%3Fv=1
+/v/o?v=1 → versions /v/o/%3Fv=1
 /v/o?w=1 → versions /v/o
-/v/o?w=1&v=%31 → versions /v/o%3Fv=1
-/v/o?v= → versions /v/o%3Fv=
-/v/o?v=a%2Fb → versions /v/o%3Fv=a%252Fb
+/v/o?w=1&v=%31 → versions /v/o/%3Fv=1
+/v/o?v= → versions /v/o/%3Fv=
+/v/o?v=a%2Fb → versions /v/o/%3Fv=a%252Fb
 /v/o?v=1&v=2 → refused
 /a/o?v=1 → second /a/o
 /a/../b → refused
@@ -51,8 +51,10 @@ func TestResolve(t *testing.T) {
 		target, want, _ := strings.Cut(line, " → ")
 		path, query, _ := strings.Cut(target, "?")
 		got := "refused"
-		if r, route, err := rs.resolve(path, query); err == nil {
-			got = route.Name + " " + r.String()
+		if r, route, err := rs.resolve(path); err == nil {
+			if r, err = route.object(r, query); err == nil {
+				got = route.Name + " " + r.String()
+			}
 		}
 		if got != want {
 			t.Errorf("%s is %s, want %s", target, got, want)
@@ -69,10 +71,11 @@ func TestNamed(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"/v/o":        "/v/o",
-		"/v/o?v=1":    "/v/o%3Fv=1",
-		"/v/o%3Fv=1":  "/v/o%3Fv=1",
-		"/v/o%3fv=1":  "/v/o%3Fv=1",
-		"/v/o%3Fv%31": "/v/o%3Fv1", // a name with a question mark
+		"/v/o?v=1":    "/v/o/%3Fv=1",
+		"/v/o/?v=1":   "/v/o/%3Fv=1",
+		"/v/o/%3Fv=1": "/v/o/%3Fv=1",
+		"/v/o/%3fv=1": "/v/o/%3Fv=1",
+		"/v/o%3Fv=1":  "/v/o%3Fv=1", // a name with a question mark
 		"/a%3Fv=1":    "/a%3Fv=1",
 		"/a?v=1":      "refused",
 		"/v/o?v=1&v=": "refused",
@@ -176,7 +179,13 @@ func TestStrictestPolicy(t *testing.T) {
 	missing := func(at string) want { return want{status: 428, reason: fence.TokenMissing, resource: at} }
 	w.says("DELETE /a/strict/x", missing("/a/strict/x"))
 	w.says("DELETE /a", missing("/a")) // reaches /a/strict
-	w.says("DELETE /FOLD", missing("/FOLD"))
+	for _, at := range []string{"/FOLD", "/Fold", "/"} {
+		if at != "/" { // which plain refuses by itself
+			w.says("DELETE "+at+"\nX-Fencing-Token: 5", want{status: 400, reason: reasonPath, resource: at, token: "5"})
+		}
+		w.says("POST "+claimsPath+"\n\n"+`{"resource":"`+at+`","token":"5","tree":true}`, want{status: 400, reason: reasonPath, resource: at, token: "5"})
+	}
+	w.says("DELETE /FOLD/X", missing("/fold/x"))
 	w.says("DELETE /a/other", stored) // reaches adopt at most, where nothing is marked
 	w.says("DELETE /b", want{status: 201, observed: fence.TokenMissing})
 	w.says("DELETE /c", stored)
@@ -211,12 +220,42 @@ func TestResourceQuery(t *testing.T) {
 	w := open(t, routed(Route{Path: "/v", Policy: fence.Require, ResourceQuery: "v"}, Route{Path: "/", Policy: fence.Require}))
 	w.says("PUT /v/o?v=1\nX-Fencing-Token: 5\n\nv", stored)
 	w.says("PUT /v/o?v=2\nX-Fencing-Token: 4\n\nv", stored)
-	w.says("PUT /v/o?x=y&v=1\nX-Fencing-Token: 4\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/v/o%3Fv=1", token: "4", highest: "5"})
+	w.says("PUT /v/o?x=y&v=1\nX-Fencing-Token: 4\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/v/o/%3Fv=1", token: "4", highest: "5"})
 	w.says("PUT /x?v=1\nX-Fencing-Token: 5\n\nv", stored)
 	w.says("PUT /x?v=2\nX-Fencing-Token: 4\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/x", token: "4", highest: "5"})
-	w.claims(`{"resource":"/v/o?v=2","token":"9"}`, `{"resources":[{"resource":"/v/o%3Fv=2","covers":"object"}],"token":"9","ledger":"ledger-1"}`)
-	w.says("PUT /v/o?v=2\nX-Fencing-Token: 8\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/v/o%3Fv=2", token: "8", highest: "9"})
+	w.claims(`{"resource":"/v/o?v=2","token":"9"}`, `{"resources":[{"resource":"/v/o/%3Fv=2","covers":"object"}],"token":"9","ledger":"ledger-1"}`)
+	w.says("PUT /v/o?v=2\nX-Fencing-Token: 8\n\nv", want{status: 412, reason: fence.StaleToken, resource: "/v/o/%3Fv=2", token: "8", highest: "9"})
 	w.saw("PUT /v/o?v=1", "PUT /v/o?v=2", "PUT /x?v=1")
+}
+
+// A query tells objects apart, never what protects them: trees are fenced whole,
+// and what removes a path is judged by all objects at it.
+func TestQueryDoesNotStepAroundATree(t *testing.T) {
+	stale := func(at, token, highest string) want {
+		return want{status: 412, reason: fence.StaleToken, resource: at, token: token, highest: highest}
+	}
+	w := open(t, routed(
+		Route{Path: "/many/*", Policy: fence.Require, FenceTree: true, ResourceQuery: "v"},
+		Route{Path: "/one", Policy: fence.Require, FenceTree: true, ResourceQuery: "v"},
+		Route{Path: "/", Policy: fence.Require, ResourceQuery: "v"},
+	))
+	w.says("PUT /many/t1/x\nX-Fencing-Token: 50\n\nv", stored)
+	w.says("PUT /many/t1?v=2\nX-Fencing-Token: 5\n\nv", stale("/many/t1", "5", "50"))
+	w.says("PUT /many/t1/y?v=2\nX-Fencing-Token: 5\n\nv", stale("/many/t1", "5", "50"))
+	w.says("DELETE /many/t1?v=2\nX-Fencing-Token: 5", stale("/many/t1", "5", "50"))
+	w.says("POST "+claimsPath+"\n\n"+`{"resource":"/many/t1?v=2","token":"60"}`,
+		want{status: 409, reason: reasonNotFenceRoot, resource: "/many/t1/%3Fv=2", token: "60"})
+	w.says("PUT /one?v=2\nX-Fencing-Token: 5\n\nv", stored)
+	w.says("PUT /one?v=3\nX-Fencing-Token: 4\n\nv", stale("/one", "4", "5"))
+
+	w.says("PUT /dir/x\nX-Fencing-Token: 50\n\nv", stored)
+	w.says("DELETE /dir?v=1\nX-Fencing-Token: 5", want{status: 409, reason: fence.TreeFenced, resource: "/dir", token: "5", highest: "50"})
+	w.says("DELETE /?v=1\nX-Fencing-Token: 5", want{status: 405, reason: reasonMethod, resource: "/%3Fv=1", token: "5", allow: "GET, HEAD, OPTIONS"})
+	w.says("PUT /ver/a?v=2\nX-Fencing-Token: 50\n\nv", stored)
+	w.says("DELETE /ver/a\nX-Fencing-Token: 5", want{status: 409, reason: fence.TreeFenced, resource: "/ver/a", token: "5", highest: "50"})
+	w.says("DELETE /ver/a?v=9\nX-Fencing-Token: 60", stored)
+	w.says("PUT /ver/a?v=2\nX-Fencing-Token: 50\n\nv", stale("/ver/a/%3Fv=2", "50", "60"))
+	w.saw("PUT /many/t1/x", "PUT /one?v=2", "PUT /dir/x", "PUT /ver/a?v=2", "DELETE /ver/a?v=9")
 }
 
 // A route can have a store of its own, which is asked instead.

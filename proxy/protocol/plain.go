@@ -3,6 +3,7 @@ package protocol
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"fencegate/fence"
 )
@@ -37,7 +38,7 @@ func (Plain) Intent(r Request) Intent {
 	case http.MethodPut:
 		// RFC 9110 section 14.5: servers that do not know partial PUT may store
 		// the part as the whole.
-		if _, ok := r.Header["Content-Range"]; ok {
+		if names(r.Header, "Content-Range") {
 			return refused(Malformed, "PUT with Content-Range: stores that ignore it would replace the whole object by the part. Send the whole object.")
 		}
 		return Intent{Kind: Write, Parts: one, Stores: true}
@@ -55,4 +56,15 @@ func (Plain) Intent(r Request) Intent {
 			append(slices.Clone(plainMethods), r.AlsoWrites...)...)
 	}
 	return refused(NotImplemented, "This method is unknown, so what it changes is not known either.")
+}
+
+// names reports whether a header of that name is there, also in the spelling
+// with underscores, which CGI and its kin read as the same.
+func names(h http.Header, name string) bool {
+	for n := range h {
+		if strings.EqualFold(strings.ReplaceAll(n, "_", "-"), name) {
+			return true
+		}
+	}
+	return false
 }

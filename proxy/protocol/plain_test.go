@@ -28,6 +28,7 @@ func TestPlain(t *testing.T) {
 		{method: "PUT", at: r, kind: Write},
 		{method: "PUT", at: r, header: http.Header{"Content-Range": {"bytes 0-1/9"}}, kind: Refused, cause: Malformed},
 		{method: "PUT", at: r, header: http.Header{"Content-Range": {""}}, kind: Refused, cause: Malformed},
+		{method: "PUT", at: r, header: http.Header{"Content_range": {"bytes 0-1/9"}}, kind: Refused, cause: Malformed},
 		{method: "DELETE", at: r, kind: Write, tree: true},
 		{method: "DELETE", at: fence.Root, kind: Refused, cause: NotAllowed},
 		{method: "POST", at: r, kind: Refused, cause: NotAllowed},
