@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 	"fencegate/integration/harness"
@@ -42,6 +43,27 @@ echo "$FENCING_TOKEN"`)
 	}
 	says(t, s.fence, "412 stale_token", http.MethodPut, "/summary", stampOf(7, "old"), "late")
 	holds(t, s.fence, "/summary", "old")
+}
+
+// Without a token it takes the lock, and gives it back.
+func TestClaimByALockOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	says(t, s.fence, "201", http.MethodPut, report, stampOf(7, "old"), "old")
+	claim := func(args ...string) *harness.Process {
+		return harness.Start(t, "claim", exec.Command(harness.Build(t), append([]string{"claim", "-r", report, "--redis", s.redis.Addr(), "--fence", s.fence.URL()}, args...)...))
+	}
+	p := claim()
+	wantCode(t, p, 0)
+	if m := markOf(t, s.fence, report); len(p.Stdout()) != 1 || m.Token != p.Stdout()[0] {
+		t.Errorf("it prints %q, the mark is %+v", p.Stdout(), m)
+	}
+	says(t, s.fence, "412 stale_token", http.MethodPut, report, stampOf(7, "old"), "late")
+	s.awaitFree(report)
+
+	holder := s.holder("host-a/1", time.Minute, "time")
+	holder.lock(report)
+	wantCode(t, claim("-w", "200ms"), 75)
 }
 
 func TestClaimThatFails(t *testing.T) {

@@ -17,17 +17,19 @@ import (
 )
 
 type claimCmd struct {
-	Resource string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
-	Tree     bool          `env:"-" help:"Claim everything below the path too."`
-	Fence    string        `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
-	Wait     time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
+	Resource  string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
+	Tree      bool          `env:"-" help:"Claim everything below the path too."`
+	Fence     string        `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
+	Redis     string        `placeholder:"ADDR" help:"Without a token in the environment, take the lock in this Redis for the claim, and give it back."`
+	Namespace string        `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
+	Wait      time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
 }
 
 // Help is what fencegate claim --help says before its flags.
 func (claimCmd) Help() string {
 	return `Cuts off earlier holders: once it has succeeded, no write with a lower token takes effect at the path any more. fencegate lock has claimed what it locks; this is for further paths that the same command writes, and for holders of locks that were taken otherwise.
 
-The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment.
+The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment. Where they are not set, --redis has it take the lock, claim with that and give it back; it then prints the token.
 
 Exit code: 0 claimed; 76 a later holder was seen; 75 the fence was not ready in time; 69 it does not answer; 64 usage.`
 }
@@ -36,7 +38,7 @@ Exit code: 0 claimed; 76 a later holder was seen; 75 the fence was not ready in 
 func (c *claimCmd) stamp() (fence.Stamp, error) {
 	token, owner := os.Getenv("FENCING_TOKEN"), os.Getenv("FENCING_OWNER")
 	if token == "" || owner == "" {
-		return fence.Stamp{}, errors.New("FENCING_TOKEN and FENCING_OWNER are not both set: run it within fencegate lock … -- …, or set both as your lock service tells")
+		return fence.Stamp{}, errors.New("FENCING_TOKEN and FENCING_OWNER are not both set: run it within fencegate lock … -- …, set both as your lock service tells, or give --redis")
 	}
 	s := fence.Stamp{Client: fence.CleanClient(os.Getenv("FENCING_CLIENT"))}
 	var err error
@@ -50,9 +52,16 @@ func (c *claimCmd) stamp() (fence.Stamp, error) {
 }
 
 // Run claims, trying again while the fence says that it is not ready.
-func (c *claimCmd) Run() error {
+func (c *claimCmd) Run(std streams) error {
 	var faults *multierror.Error
-	stamp, err := c.stamp()
+	var stamp fence.Stamp
+	var err error
+	byLock := c.Redis != "" && os.Getenv("FENCING_TOKEN") == "" && os.Getenv("FENCING_OWNER") == ""
+	if byLock {
+		_, err = redisOptions(c.Redis)
+	} else {
+		stamp, err = c.stamp()
+	}
 	for _, err := range []error{err, checkResource(c.Resource), checkFence(c.Fence)} {
 		if err != nil {
 			faults = multierror.Append(faults, err)
@@ -67,6 +76,9 @@ func (c *claimCmd) Run() error {
 	}
 	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if byLock {
+		return c.byLock(told, std)
+	}
 	ctx, cancel := context.WithTimeout(told, max(c.Wait, time.Second)) // a single try needs some time too
 	defer cancel()
 	url := strings.TrimSuffix(c.Fence, "/") + "/.well-known/fencegate/claims"
