@@ -27,7 +27,9 @@ func (l *loader) finish() {
 			r.Policy = l.c.Policy
 		}
 	}
+	l.checkLimits()
 	l.checkRoutes()
+	l.checkOwnPaths()
 }
 
 func (l *loader) checkListeners() {
@@ -78,6 +80,10 @@ func (l *loader) checkUpstream() {
 			l.faults.value(l.c.where(pair[0]), l.c.origins[pair[0]].text, errors.New("expected "+pair[1]+" too"))
 		}
 	}
+	if l.c.scheme() == "https" {
+		l.checkFiles()
+	}
+	l.checkOther()
 }
 
 // checkRoutes checks the routes beside one another.

@@ -40,6 +40,8 @@ var other = map[string]struct{ file, env, flag string }{
 // Flags win over the environment, that over the file, and that over defaults;
 // the print tells which one it was.
 func TestPrecedence(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writePair(t, "file.pem", "env.pem", "flag.pem", "other.pem")
 	for _, s := range settings {
 		values, ok := other[s.key]
 		if !ok {

@@ -79,12 +79,13 @@ func wouldForget(c *serveConfig, guard string) error {
 }
 
 // checkKind compares what tokens are said to be with what the ledger was made
-// for.
+// for, and the highest token with that.
 func checkKind(c *serveConfig, kind fence.TokenKind) error {
-	if c.Tokens == "" || c.Tokens == kind {
-		return nil
-	}
 	f := faults{}
+	if c.Tokens == "" || c.Tokens == kind {
+		c.checkMaxToken(&f, kind)
+		return f.err()
+	}
 	f.value(c.origins["tokens"].at, string(c.Tokens), fmt.Errorf(
 		"the ledger in %s was made for tokens of the kind %s, which stays: expected %s, or leave it out", c.ledgerDir(), kind, kind))
 	return f.err()

@@ -2,10 +2,7 @@ package remote
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"os"
 )
 
 // tlsConfig reads the files that o names. It returns nil for http, and all
@@ -28,28 +25,14 @@ func (o Options) tlsConfig(p place) (*tls.Config, error) {
 		config.ServerName = o.ServerName
 	}
 	var faults []error
-	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
-		config.RootCAs = x509.NewCertPool()
-		switch {
-		case err != nil:
-			faults = append(faults, fmt.Errorf("CA file: %w", err))
-		case !config.RootCAs.AppendCertsFromPEM(pem):
-			faults = append(faults, fmt.Errorf("CA file %s holds no certificate in PEM", o.CAFile))
-		}
+	for _, f := range o.loadFiles(config) {
+		faults = append(faults, f)
 	}
 	switch {
-	case o.CertFile == "" && o.KeyFile == "":
-	case o.CertFile == "":
-		faults = append(faults, fmt.Errorf("key file %s is given without its certificate file", o.KeyFile))
-	case o.KeyFile == "":
-		faults = append(faults, fmt.Errorf("certificate file %s is given without its key file", o.CertFile))
-	default:
-		pair, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("certificate file %s with key file %s: %w", o.CertFile, o.KeyFile, err))
-		}
-		config.Certificates = []tls.Certificate{pair}
+	case o.CertFile == "" && o.KeyFile != "":
+		faults = append(faults, errors.New("a key file is given without its certificate file"))
+	case o.CertFile != "" && o.KeyFile == "":
+		faults = append(faults, errors.New("a certificate file is given without its key file"))
 	}
 	return config, errors.Join(faults...)
 }
