@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,9 @@ type pattern []string
 // parsePattern reads a route's path such as "/blocks/*". Its segments are
 // escaped as in a URL and mean what they mean in a request.
 func parsePattern(text string, names fence.NameOptions) (pattern, error) {
+	if strings.Contains(strings.ToUpper(text), "%2A") {
+		return nil, errors.New(`a "*" of a name cannot be told from one that stands for a segment: leave out "%2A"`)
+	}
 	r, err := fence.Canonical(text, names)
 	if err != nil {
 		return nil, err
