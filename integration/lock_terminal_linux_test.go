@@ -171,3 +171,40 @@ func TestLockOnATerminalIsStoppedPastItsLease(t *testing.T) {
 	m.shows("fencegate: the lock on " + report)
 	m.shows("76 > ")
 }
+
+// A command whose standard input is a pipe, and that asks for the terminal by
+// itself, gets it; from the background it is stopped like any other, and fg
+// gives it what it asked for.
+func TestLockOnAPipeAndATerminal(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	lock := ": | " + strings.Join(s.lockCommand("--ttl", "10m", "--", "bash", "-c").Args, " ") +
+		` 'echo run; read line </dev/tty; echo "got:$line"'`
+	m := newShell(t)
+	m.types(lock + "\n")
+	m.shows("run\r\n")
+	m.types("typed\n")
+	m.shows("got:typed")
+	m.shows("0 > ")
+
+	m.types("set -b\n") // tells of jobs at once
+	m.shows("0 > ")
+	m.types(lock + " &\n")
+	m.shows("Stopped")
+	m.types("fg\n")
+	m.types("typed on\n")
+	m.shows("got:typed on")
+	m.shows("0 > ")
+}
+
+// Where no shell can let it go on, such a command is ended instead of being
+// stopped while the lock is held.
+func TestLockInTheBackgroundOfNoShell(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	lock := strings.Join(s.lockCommand("--ttl", "10m", "--", "bash", "-c").Args, " ") + ` 'read line </dev/tty'`
+	// The shell with jobs puts fencegate into the background and is gone.
+	m := newTerminal(t, exec.Command("bash", "-c", `bash -c 'set -m; (`+strings.ReplaceAll(lock, "'", `'\''`)+` </dev/null; echo "code:$?") &'; sleep 1000`))
+	m.shows("it is ended")
+	m.shows("code:143")
+}

@@ -32,7 +32,7 @@ type lockCmd struct {
 func (lockCmd) Help() string {
 	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner.
 
-When the lease cannot be renewed, the command and its process group get TERM, and all that it has started KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock. Signals to fencegate lock are passed on; the lock is held while the command heeds them. If fencegate lock itself is killed (-9), so is the command, but not what it has started: the fence refuses that once another has the lock.
+When the lease cannot be renewed, the command and its process group get TERM, and all that it has started KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock. Signals to fencegate lock are passed on; the lock is held while the command heeds them. If fencegate lock itself is killed (-9), so is the command, but not what it has started: the fence refuses that once another has the lock. Likewise STOP to fencegate lock alone cannot be caught, and its command goes on beyond the lease; TSTP (Ctrl-Z) stops both, and they go on only within the lease.
 
 Exit code: the command's (128+n for a signal, 126 or 127 when it cannot be started); 75 not acquired in time; 76 the lock was lost; 74 the command could not be ended in time; 69 Redis or the fence does not answer; 64 usage.`
 }

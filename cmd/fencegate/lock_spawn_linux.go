@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -58,32 +54,4 @@ func (w *watch) signal(s syscall.Signal) {
 			_ = syscall.Kill(c.pid, s)
 		}
 	}
-}
-
-// process is what /proc tells of one.
-type process struct{ pid, parent, group int }
-
-// children returns the processes whose parent is this one.
-func children() (found []process) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
-		if err != nil {
-			continue // it has just ended
-		}
-		// "pid (name) S parent group …", where the name may hold anything: proc(5).
-		c := process{pid: pid}
-		_, err = fmt.Sscanf(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " %s %d %d", new(string), &c.parent, &c.group)
-		if err == nil && c.parent == os.Getpid() {
-			found = append(found, c)
-		}
-	}
-	return found
 }

@@ -2,7 +2,12 @@
 
 package main
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
 
 // spawn starts a program in a process group of its own. Outside Linux nothing
 // ends it if fencegate is killed, nor reaches who leaves the group.
@@ -30,3 +35,18 @@ func (w *watch) reap() bool {
 }
 
 func (w *watch) signal(s syscall.Signal) { _ = syscall.Kill(-w.child, s) }
+
+func (w *watch) stop() { w.signal(syscall.SIGSTOP) }
+
+func (w *watch) unstop() { w.signal(syscall.SIGCONT) }
+
+// orphaned reports whether no shell could let fencegate go on.
+func orphaned() bool {
+	group, err := unix.Getpgid(os.Getppid())
+	if err != nil || group == unix.Getpgrp() {
+		return err != nil
+	}
+	theirs, err := unix.Getsid(os.Getppid())
+	own, _ := unix.Getsid(0)
+	return err != nil || theirs != own
+}

@@ -7,22 +7,37 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is the one on standard input, while fencegate is what the user sees
-// there: the zero value is none. The command's process group must be the
-// terminal's foreground then, or it would be stopped when it reads.
-type terminal struct{ group int }
+// terminal is one whose foreground fencegate is, or was before the command: the
+// zero value is none. The command's process group must be the foreground then,
+// or it would be stopped when it reads.
+type terminal struct{ fd, group int }
 
-func ownTerminal() terminal {
-	if group := foreground(); group == unix.Getpgrp() {
-		return terminal{group}
+func ownTerminal(fd int) terminal {
+	if group := foreground(fd); group == unix.Getpgrp() {
+		return terminal{fd, group}
 	}
 	return terminal{}
 }
 
-// foreground returns the process group that the terminal belongs to, 0 if
-// there is no terminal.
-func foreground() int {
-	group, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
+// controlling is for a command that asks for the terminal by itself. From the
+// start it gets only the one on standard input: a command that a script has put
+// into the background must not take the terminal from the script.
+func controlling() terminal {
+	fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return terminal{}
+	}
+	t := ownTerminal(fd)
+	if t.group == 0 {
+		_ = unix.Close(fd)
+	}
+	return t
+}
+
+// foreground returns the process group that a terminal belongs to, 0 if it is
+// no terminal.
+func foreground(fd int) int {
+	group, err := unix.IoctlGetInt(fd, unix.TIOCGPGRP)
 	if err != nil {
 		return 0
 	}
@@ -38,29 +53,17 @@ func (t terminal) give(group int) {
 	}
 	// Who is not in the foreground is stopped for this, unless it ignores it.
 	signal.Ignore(syscall.SIGTTOU)
-	_ = unix.IoctlSetPointerInt(0, unix.TIOCSPGRP, group)
+	_ = unix.IoctlSetPointerInt(t.fd, unix.TIOCSPGRP, group)
 }
 
-// pause: the user has stopped the command, so fencegate stops too, and its
-// shell gets the terminal. The lease then runs out: only fencegate lets the
-// command go on, and looks at the lease before.
-func (w *watch) pause() {
+// lend makes the command the foreground if fencegate is, and reports whether.
+func (w *watch) lend() bool {
 	if w.terminal.group == 0 {
-		return // whoever stopped it will let it go on
+		w.terminal = controlling()
 	}
-	w.paused = true
-	w.terminal.take()
-	_ = syscall.Kill(0, syscall.SIGTSTP)
-}
-
-// resume: the shell's fg or bg.
-func (w *watch) resume() {
-	if next, _ := w.pace.next(w.lease.Remaining()); !w.paused || next == kill {
-		return
+	if w.terminal.group == 0 || foreground(w.terminal.fd) != w.terminal.group {
+		return false
 	}
-	w.paused = false
-	if foreground() == w.terminal.group {
-		w.terminal.give(w.child)
-	}
-	_ = syscall.Kill(-w.child, syscall.SIGCONT)
+	w.terminal.give(w.child)
+	return true
 }

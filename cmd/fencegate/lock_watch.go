@@ -39,8 +39,12 @@ type watch struct {
 	terminal terminal
 
 	status  syscall.WaitStatus
-	endedAt time.Time // when the command itself ended, zero until then
-	paused  bool      // stopped from the terminal
+	endedAt time.Time      // when the command itself ended, zero until then
+	stops   chan os.Signal // what would stop fencegate
+	paused  bool           // stopped together with fencegate
+	asks    bool           // it was stopped for using the terminal
+	refused bool           // and was told to end for that
+
 	asked   bool      // TERM was sent
 	killing time.Time // since when KILL is sent
 	forced  bool      // the lease has ended the command
@@ -52,9 +56,11 @@ func startWatched(p *program, lock *lockclient.Lock, pace pace) (*watch, error) 
 	if err := lock.Err(); err != nil {
 		return nil, &exitError{exitLost, err}
 	}
-	w := &watch{lease: lock, pace: pace, terminal: ownTerminal()}
+	w := &watch{lease: lock, pace: pace, terminal: ownTerminal(0)}
+	w.catchStops() // before there is something that would be left running
 	var err error
 	if w.child, err = spawn(p, w.terminal); err != nil {
+		signal.Reset(stopping...)
 		return nil, startError(p.path, err)
 	}
 	return w, nil
@@ -62,7 +68,10 @@ func startWatched(p *program, lock *lockclient.Lock, pace pace) (*watch, error) 
 
 // untilGone returns when nothing of the command is left.
 func (w *watch) untilGone(signals <-chan os.Signal, lost <-chan struct{}) {
-	defer w.terminal.take()
+	defer func() {
+		signal.Reset(stopping...)
+		w.terminal.take()
+	}()
 	for timer := time.NewTimer(0); ; {
 		if w.reap() || w.stuck {
 			return
@@ -74,6 +83,8 @@ func (w *watch) untilGone(signals <-chan os.Signal, lost <-chan struct{}) {
 			lost = nil // from now on nothing remains
 		case s := <-signals:
 			w.take(s.(syscall.Signal))
+		case <-w.stops:
+			w.pause(false)
 		}
 	}
 }
@@ -120,9 +131,7 @@ func (w *watch) take(s syscall.Signal) {
 	default:
 		if w.endedAt.IsZero() {
 			_ = syscall.Kill(-w.child, s)
-			if w.paused {
-				_ = syscall.Kill(-w.child, syscall.SIGCONT)
-			}
+			w.letGoOn() // one that is stopped would not hear it
 		}
 	}
 }
@@ -130,7 +139,7 @@ func (w *watch) take(s syscall.Signal) {
 // ended notes what the kernel tells of the command itself.
 func (w *watch) ended(status syscall.WaitStatus) {
 	if status.Stopped() {
-		w.pause()
+		w.stopped(status.StopSignal())
 		return
 	}
 	w.status, w.endedAt = status, time.Now()
