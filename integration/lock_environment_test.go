@@ -84,3 +84,20 @@ func TestLockFromTheEnvironment(t *testing.T) {
 		t.Error("the namespace has no counter")
 	}
 }
+
+// The command gets no password: it needs none to write.
+func TestLockKeepsThePasswordForItself(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, c := range []struct{ value, want string }{
+		{"redis://default:hush-hush@127.0.0.1:1", "unset"}, {"127.0.0.1:1", "127.0.0.1:1"},
+	} {
+		cmd := s.lockCommand("--", "bash", "-c", `echo "${FENCEGATE_REDIS-unset}"`)
+		cmd.Env = append(cmd.Environ(), "FENCEGATE_REDIS="+c.value)
+		p := harness.Start(t, "lock", cmd)
+		wantCode(t, p, 0)
+		if said := strings.Join(p.Stdout(), "\n"); said != c.want {
+			t.Errorf("of %q the command gets %q, want %q", c.value, said, c.want)
+		}
+	}
+}

@@ -147,3 +147,37 @@ func TestLockThatIsNotAcquired(t *testing.T) {
 		})
 	}
 }
+
+// Who does not wait is told soon that nobody answers: in less time than the
+// clean-up after a call without an answer takes.
+func TestLockThatDoesNotWaitEndsSoon(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	nobody := closedAddr(t)
+	for _, c := range []struct {
+		name, redis, fence string
+		flags              []string
+		within             time.Duration
+	}{
+		{"no Redis", nobody, s.fence.URL(), []string{"-n"}, 4 * time.Second},
+		{"no Redis for long", nobody, s.fence.URL(), []string{"-w", "100ms"}, 4 * time.Second},
+		{"silent Redis", silent.Addr().String(), s.fence.URL(), []string{"-n"}, 5 * time.Second},
+		{"silent fence", s.redis.Addr(), "http://" + silent.Addr().String(), []string{"-n"}, 15 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begin := time.Now()
+			p := harness.Start(t, "lock", lockAt(t, c.redis, c.fence, append(c.flags, "--", "true")...))
+			wantCode(t, p, 69)
+			took := time.Since(begin)
+			t.Logf("it took %v", took)
+			if took > c.within {
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}

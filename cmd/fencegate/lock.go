@@ -21,7 +21,7 @@ type lockCmd struct {
 	TTL       time.Duration  `default:"15s" env:"-" placeholder:"DURATION" help:"How long the lock outlives a crash of this process (default ${default})."`
 	Grace     *time.Duration `env:"-" placeholder:"DURATION" help:"How long before the end of a lease that cannot be renewed the command gets TERM (default: 2s, at most a quarter of the TTL)."`
 	Wait      *time.Duration `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
-	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder."`
+	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder, and 5s at most for the fence."`
 	Code      int            `short:"E" name:"conflict-exit-code" default:"75" env:"-" placeholder:"CODE" help:"Exit code when the lock was not acquired in time (default ${default})."`
 	Tree      bool           `env:"-" help:"Claim everything below the path too."`
 	Namespace string         `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
@@ -30,7 +30,7 @@ type lockCmd struct {
 
 // Help is what fencegate lock --help says before its flags.
 func (lockCmd) Help() string {
-	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner.
+	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner. It does not find a FENCEGATE_REDIS that has a password.
 
 When the lease cannot be renewed, the command and its process group get TERM, and all that it has started KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock. Signals to fencegate lock are passed on; the lock is held while the command heeds them. If fencegate lock itself is killed (-9), so is the command, but not what it has started: the fence refuses that once another has the lock. Likewise STOP to fencegate lock alone cannot be caught, and its command goes on beyond the lease; TSTP (Ctrl-Z) stops both, and they go on only within the lease.
 
@@ -49,7 +49,29 @@ func (c *lockCmd) wait() time.Duration {
 	if c.Wait != nil {
 		return *c.Wait
 	}
+	if c.NoWait {
+		return claimPatience
+	}
 	return time.Minute
+}
+
+// claimPatience is what the fence gets under -n.
+const claimPatience = 5 * time.Second
+
+// closePatience bounds how long a lock is looked after that was perhaps taken
+// by a call to a Redis that does not answer. What this misses ends with the TTL.
+const closePatience = 500 * time.Millisecond
+
+func closeSoon(locks *lockclient.Client) {
+	closed := make(chan struct{})
+	go func() {
+		_ = locks.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
 }
 
 // check reports everything that is wrong at once, in one line.
@@ -115,17 +137,19 @@ func (c *lockCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
+	options.DialerRetries = 1 // lockclient tries again, within its time
 	rdb := redis.NewClient(options)
 	defer rdb.Close()
 	locks, err := lockclient.New(rdb, c.options()...)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	defer locks.Close()
 	lock, err := c.take(locks, signals)
 	if err != nil {
+		closeSoon(locks)
 		return err
 	}
+	defer locks.Close()
 	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence)}
 	w, err := startWatched(p, lock, newPace(c.TTL, c.grace()))
 	if err != nil {

@@ -61,7 +61,8 @@ func startError(path string, err error) error {
 }
 
 // environment adds to base what a program needs to write for the lock, in
-// place of what an outer lock has set there.
+// place of what an outer lock has set there. A password for Redis is left out:
+// with it the command, and what it starts, could give the lock to anyone.
 func environment(base []string, lock *lockclient.Lock, fence string) []string {
 	stamp := lock.Stamp()
 	added := map[string]string{
@@ -74,7 +75,8 @@ func environment(base []string, lock *lockclient.Lock, fence string) []string {
 	}
 	var env []string
 	for _, entry := range base {
-		if name, _, _ := strings.Cut(entry, "="); added[name] == "" {
+		name, value, _ := strings.Cut(entry, "=")
+		if added[name] == "" && !(name == "FENCEGATE_REDIS" && hasPassword(value)) {
 			env = append(env, entry)
 		}
 	}
@@ -82,4 +84,10 @@ func environment(base []string, lock *lockclient.Lock, fence string) []string {
 		env = append(env, name+"="+added[name])
 	}
 	return env
+}
+
+// hasPassword is true for what cannot be read, too.
+func hasPassword(redisAddr string) bool {
+	options, err := redisOptions(redisAddr)
+	return redisAddr != "" && (err != nil || options.Password != "")
 }
