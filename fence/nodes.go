@@ -52,11 +52,22 @@ func (s *nodes) make(r Resource) *node {
 // take adds a reference.
 func (s *nodes) take(n *node) *node {
 	if n.refs++; n.refs == 1 && n.nextIdle != nil {
-		n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
-		n.prevIdle, n.nextIdle = nil, nil
-		s.idleSize--
+		s.unpark(n)
 	}
 	return n
+}
+
+// park makes a node idle, the most recently used one.
+func (s *nodes) park(n *node) {
+	n.nextIdle, n.prevIdle = s.idle.nextIdle, &s.idle
+	n.nextIdle.prevIdle, s.idle.nextIdle = n, n
+	s.idleSize++
+}
+
+func (s *nodes) unpark(n *node) {
+	n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
+	n.prevIdle, n.nextIdle = nil, nil
+	s.idleSize--
 }
 
 // release gives one reference back. A node without any becomes idle, and the
@@ -65,17 +76,14 @@ func (s *nodes) release(n *node) {
 	if n.refs--; n.refs > 0 {
 		return
 	}
-	n.nextIdle, n.prevIdle = s.idle.nextIdle, &s.idle
-	n.nextIdle.prevIdle, s.idle.nextIdle = n, n
-	s.idleSize++
+	s.park(n)
 	for len(s.all) > s.limit && s.idleSize > 0 {
 		s.forget(s.idle.prevIdle)
 	}
 }
 
 func (s *nodes) forget(n *node) {
-	n.prevIdle.nextIdle, n.nextIdle.prevIdle = n.nextIdle, n.prevIdle
-	s.idleSize--
+	s.unpark(n)
 	delete(s.all, n.path.key)
 	p := n.parent
 	if p == nil {
@@ -90,8 +98,6 @@ func (s *nodes) forget(n *node) {
 		n.nextSibling.prevSibling = n.prevSibling
 	}
 	if p.refs--; p.refs == 0 { // released, without trimming again
-		p.nextIdle, p.prevIdle = s.idle.nextIdle, &s.idle
-		p.nextIdle.prevIdle, s.idle.nextIdle = p, p
-		s.idleSize++
+		s.park(p)
 	}
 }

@@ -47,18 +47,13 @@ func (p *Proxy) claim(x *exchange, q *request) *Refusal {
 		}
 		seen[r] = true
 		q.route = route
-		t := route.touch(r, body.Tree, stamp)
+		t, owner, ref := p.routes.touch(route, r, body.Tree, stamp)
 		if t.Fence != r {
 			return &Refusal{Reason: reasonNotFenceRoot, Resource: r, Token: stamp.Token, FenceRoot: t.Fence,
 				Detail: "This path has no fence of its own: it is protected by that of " + t.Fence.String() + ". Lock and claim that."}
 		}
-		owner := route.OwnerRequired
-		if t.Tree {
-			below := p.routes.below(r)
-			if below.mixed {
-				return refuseMixed(r)
-			}
-			t.Policy, owner = below.policy, below.owner
+		if ref != nil {
+			return ref
 		}
 		if owner && stamp.Owner == fence.NoOwner {
 			return &Refusal{Reason: reasonOwnerMissing, Resource: r, Token: stamp.Token,

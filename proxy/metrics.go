@@ -16,6 +16,7 @@ type Metrics struct {
 	duration   *prometheus.HistogramVec
 	gateWait   prometheus.Histogram
 	uncertain  prometheus.Counter
+	upstream   *prometheus.HistogramVec
 	raise      prometheus.Histogram
 	batch      prometheus.Histogram
 	commits    *prometheus.CounterVec
@@ -62,6 +63,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		uncertain: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "fencegate_uncertain_total", Help: "Writes sent to the store without a definite answer.",
 		}),
+		upstream: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "fencegate_upstream_duration_seconds", Help: "Time that a write took at the store, by what is known of its outcome.", Buckets: seconds,
+		}, []string{"outcome"}),
 		raise: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "fencegate_raise_duration_seconds", Help: "Time of one ledger commit.", Buckets: seconds,
 		}),
@@ -72,7 +76,10 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "fencegate_ledger_commits_total", Help: "Ledger commits by result; full is tried again, failed stops all protected requests.",
 		}, []string{"result"}),
 	}
-	reg.MustRegister(m.requests, m.rejections, m.duration, m.gateWait, m.uncertain, m.raise, m.batch, m.commits)
+	reg.MustRegister(m.requests, m.rejections, m.duration, m.gateWait, m.uncertain, m.upstream, m.raise, m.batch, m.commits)
+	for _, o := range []fence.Outcome{fence.NotSent, fence.Definite, fence.Uncertain} {
+		m.upstream.WithLabelValues(o.String())
+	}
 	for _, result := range []string{"ok", "full", "failed"} {
 		m.commits.WithLabelValues(result)
 	}

@@ -268,7 +268,9 @@ func unreachable(err error) *Refusal {
 // on the client. Whatever happens in it, the gate learns an outcome.
 func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Response, outcome fence.Outcome, err error) {
 	outcome = fence.Uncertain
+	start := time.Now()
 	defer func() {
+		p.metrics.upstream.WithLabelValues(outcome.String()).Observe(time.Since(start).Seconds())
 		if outcome == fence.Uncertain {
 			p.metrics.uncertain.Inc()
 			x.decision = decisionUnknown

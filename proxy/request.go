@@ -78,16 +78,11 @@ func (p *Proxy) setTouches(q *request, path fence.Resource) *Refusal {
 		if object == path && !part.Tree {
 			object = q.resource
 		}
-		t := q.route.touch(object, part.Tree, q.stamp)
-		t.Passive = q.intent.Kind == protocol.Mkcol
-		owner := q.route.OwnerRequired
-		if part.Tree {
-			below := p.routes.below(object)
-			if below.mixed {
-				return refuseMixed(object)
-			}
-			t.Policy, owner = below.policy, below.owner
+		t, owner, ref := p.routes.touch(q.route, object, part.Tree, q.stamp)
+		if ref != nil {
+			return ref
 		}
+		t.Passive = q.intent.Kind == protocol.Mkcol
 		q.touches = append(q.touches, t)
 		ownerRequired = ownerRequired || owner
 	}

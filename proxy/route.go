@@ -173,9 +173,19 @@ func (rs routes) below(path fence.Resource) tree {
 	return t
 }
 
-// refuseMixed refuses to change a tree in which names are not compared in one
-// way: what is fenced below under one spelling would not be found under another.
-func refuseMixed(path fence.Resource) *Refusal {
-	return &Refusal{Reason: reasonPath, Resource: path, Detail: "This is about everything below " + path.String() +
-		", where some routes have fold_case and others do not. Set fold_case on all of them."}
+// touch returns how one object, or with tree all at and below it, is protected,
+// and whether its owner must be told.
+func (rs routes) touch(route *Route, object fence.Resource, tree bool, stamp fence.Stamp) (fence.Touch, bool, *Refusal) {
+	t := route.touch(object, tree, stamp)
+	if !tree {
+		return t, route.OwnerRequired, nil
+	}
+	below := rs.below(object)
+	if below.mixed {
+		// What is fenced below under one spelling would not be found under another.
+		return t, false, &Refusal{Reason: reasonPath, Resource: object, Detail: "This is about everything below " + object.String() +
+			", where some routes have fold_case and others do not. Set fold_case on all of them."}
+	}
+	t.Policy = below.policy
+	return t, below.owner, nil
 }
