@@ -62,13 +62,13 @@ func TestOutcomes(t *testing.T) {
 					return res, c.outcome, c.err
 				}
 				w.says(method+" /a\nX-Fencing-Token: 5\n\nv", c.want)
-		w.each(func(series string, m *dto.Metric) {
-			if at, ok := strings.CutPrefix(series, "fencegate_upstream_duration_seconds{outcome="); ok {
-				if n := m.Histogram.GetSampleCount(); n != 1 && at == c.outcome.String()+"}" || n != 0 && at != c.outcome.String()+"}" {
-					t.Errorf("after a write that is %s, %s is %d", c.outcome, series, n)
-				}
-			}
-		})
+				w.each(func(series string, m *dto.Metric) {
+					if at, ok := strings.CutPrefix(series, "fencegate_upstream_duration_seconds{outcome="); ok {
+						if n := m.Histogram.GetSampleCount(); n != 1 && at == c.outcome.String()+"}" || n != 0 && at != c.outcome.String()+"}" {
+							t.Errorf("after a write that is %s, %s is %d", c.outcome, series, n)
+						}
+					}
+				})
 				w.saw(method + " /a")
 				w.ended()
 				if c.status != 0 && !closed {
