@@ -39,6 +39,20 @@ type Stager interface {
 		commit func(context.Context) (*http.Response, fence.Outcome, error), abort func(), err error)
 }
 
+// Streamer is an Upstream that can take a body while it arrives.
+type Streamer interface {
+	Upstream
+
+	// Stream is Write, but the body is still on its way. Reading it may block,
+	// and ends with an error soon after ctx does; a body that ends with any
+	// error but EOF is cut off, never completed. size −1 means that its length
+	// is not known. An answer may come before the body's end: body is also an
+	// io.Closer, whose Close ends a Read in progress, so that nobody has to wait
+	// for what is not wanted any more. When Stream returns, nothing is read from
+	// body or sent any more.
+	Stream(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error)
+}
+
 // storeAnswer is an error that the store answers itself (404, 409, 412, 507):
 // nothing was changed.
 type storeAnswer interface {
