@@ -34,8 +34,8 @@ type Ledger interface {
 	// ctx need not be heeded: a commit that is broken off leaves the same doubt.
 	Commit(ctx context.Context, rows []Row) error
 
-	// Start durably clears the clean flag, stores settle and returns the
-	// record as it was before. Nothing may begin upstream before it returns.
+	// Start durably applies Meta.StartedWith and returns the record as it was
+	// before. Nothing may begin upstream before it returns.
 	Start(ctx context.Context, settle time.Duration) (Meta, error)
 
 	// Meta returns the current meta record.
@@ -52,7 +52,8 @@ type Meta struct {
 	ID string
 	// Clean: the last user stopped with nothing in flight or in doubt.
 	Clean bool
-	// Settle of the last user, for the hold after an unclean start.
+	// Settle of the last user, or of an earlier one if that was longer and
+	// nobody has stopped clean since: for the hold after an unclean start.
 	Settle time.Duration
 	// Global is the global floor: every token below it is stale everywhere.
 	Global Token
@@ -60,6 +61,18 @@ type Meta struct {
 	Kind TokenKind
 	// Commits counts the transactions since the ledger was opened.
 	Commits uint64
+}
+
+// StartedWith changes the record to that of a ledger in use: not clean, with
+// this settle time. After an unclean stop a longer one stays: if this run is
+// killed before its hold is over, what the run before had in flight may still
+// land, and only the record tells the next start for how long.
+func (m *Meta) StartedWith(settle time.Duration) {
+	if m.Clean {
+		m.Settle = settle
+	}
+	m.Settle = max(m.Settle, settle)
+	m.Clean = false
 }
 
 // TokenKind says what the ledger may assume of tokens.

@@ -80,7 +80,7 @@ func (l *fakeLedger) Start(_ context.Context, settle time.Duration) (Meta, error
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	old := l.meta
-	l.meta.Clean, l.meta.Settle = false, settle
+	l.meta.StartedWith(settle)
 	return old, nil
 }
 

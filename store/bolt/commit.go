@@ -74,8 +74,7 @@ func (l *Ledger) Start(_ context.Context, settle time.Duration) (fence.Meta, err
 	before := l.meta
 	l.state.Unlock()
 	err := l.changeMeta(func(m *fence.Meta) {
-		m.Clean = false
-		m.Settle = settle
+		m.StartedWith(settle)
 	})
 	if err != nil {
 		return fence.Meta{}, err

@@ -199,8 +199,7 @@ func (l *Ledger) Start(_ context.Context, settle time.Duration) (fence.Meta, err
 	}
 	defer l.mu.Unlock()
 	before := l.meta
-	l.meta.Clean = false
-	l.meta.Settle = settle
+	l.meta.StartedWith(settle)
 	l.meta.Commits++
 	l.started = true
 	return before, nil

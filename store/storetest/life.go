@@ -82,19 +82,32 @@ func testCleanNeedsStart(t *testing.T, p Place) {
 	}
 }
 
+// testSettle: after a clean stop settle is what the last start said; after any
+// other, the longest since the last clean one.
 func testSettle(t *testing.T, p Place) {
+	const long, short = 30 * time.Second, 100*time.Millisecond + 1
 	last := time.Duration(0)
-	for _, settle := range []time.Duration{30 * time.Second, 0, 100*time.Millisecond + 1} {
+	for _, run := range []struct {
+		settle, stored time.Duration
+		clean          bool
+	}{
+		{short, short, false}, {long, long, false}, {short, long, false}, {0, long, false}, {short, long, true},
+		{0, 0, true}, {short, short, true}, {long, long, true}, {0, 0, false}, {long, long, false},
+	} {
 		l := mustOpen(t, p)
-		before, err := l.Start(t.Context(), settle)
+		before, err := l.Start(t.Context(), run.settle)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before.Settle != last || mustMeta(t, l).Settle != settle {
-			t.Errorf("settle was %s and is %s, want %s and %s", before.Settle, mustMeta(t, l).Settle, last, settle)
+		if before.Settle != last || mustMeta(t, l).Settle != run.stored {
+			t.Errorf("settle was %s and is %s, want %s and %s", before.Settle, mustMeta(t, l).Settle, last, run.stored)
 		}
-		p.Crash(l)
-		last = settle
+		if run.clean {
+			mustClose(t, l, true)
+		} else {
+			p.Crash(l)
+		}
+		last = run.stored
 	}
 	l := mustOpen(t, p)
 	if _, err := l.Start(t.Context(), -1); err == nil {
