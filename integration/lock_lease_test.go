@@ -25,17 +25,17 @@ func TestLockEndsItsCommandBeforeTheLease(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		silent func(*scene, *switchboard)
+		silent func(*scene, *harness.Line)
 	}{
-		{"frozen", func(s *scene, _ *switchboard) { s.redis.Freeze() }},
-		{"killed", func(s *scene, _ *switchboard) { s.redis.Kill() }},
-		{"cut off", func(_ *scene, w *switchboard) { w.cut() }},
+		{"frozen", func(s *scene, _ *harness.Line) { s.redis.Freeze() }},
+		{"killed", func(s *scene, _ *harness.Line) { s.redis.Kill() }},
+		{"cut off", func(_ *scene, w *harness.Line) { w.BlackHole() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
-			w := newSwitchboard(t, s.redis.Addr())
-			p := harness.Start(t, "lock", s.lockCommand("--redis", w.addr(), "--ttl", "4s", "--grace", "1s", "--", "bash", "-c", stubborn))
+			w := harness.NewLine(t, s.redis.Addr())
+			p := harness.Start(t, "lock", s.lockCommand("--redis", w.Addr(), "--ttl", "4s", "--grace", "1s", "--", "bash", "-c", stubborn))
 			all := pids(t, p)
 			expiry := s.awaitRenewal()
 			c.silent(s, w)
