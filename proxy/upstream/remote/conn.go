@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net"
 )
 
@@ -24,10 +25,11 @@ type conn struct {
 	unbind func() bool
 
 	in       *bufio.Reader // of arrivals
-	body     *bufio.Reader // of in, after the head of an answer
+	result   *bufio.Reader // of in, after the head of an answer
 	headLeft int64         // of maxHead; < 0: the head has been read
 	answered int64         // the socket's count when the final answer began
 
+	body    io.Reader     // being sent
 	sent    chan struct{} // closed when nothing more is sent
 	sendErr error         // readable after sent
 }
@@ -62,7 +64,14 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 func (c *conn) end() error {
 	c.unbind()
 	c.socket.cut() // never through TLS, which would wait to say goodbye
-	<-c.sent
+	select {
+	case <-c.sent:
+	default:
+		if b, ok := c.body.(stoppable); ok {
+			_ = b.Close() // what it says of a body that is not wanted any more does not matter
+		}
+		<-c.sent
+	}
 	return c.sendErr
 }
 

@@ -42,8 +42,8 @@ func (c *conn) receiveOne(method string) (*http.Response, error) {
 		}
 		head = append(head, line...)
 	}
-	c.body = bufio.NewReader(io.MultiReader(bytes.NewReader(head), c.in))
-	res, err := http.ReadResponse(c.body, &http.Request{Method: method})
+	c.result = bufio.NewReader(io.MultiReader(bytes.NewReader(head), c.in))
+	res, err := http.ReadResponse(c.result, &http.Request{Method: method})
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (c *conn) receiveOne(method string) (*http.Response, error) {
 
 // pending is how much of an answer's body has arrived but was not yet read, at
 // least.
-func (c *conn) pending() int { return c.body.Buffered() + c.in.Buffered() }
+func (c *conn) pending() int { return c.result.Buffered() + c.in.Buffered() }
 
 // noAnswer says what an error means before an answer.
 func noAnswer(err error) error {

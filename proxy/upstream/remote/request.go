@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -21,7 +20,8 @@ var ours = map[string]bool{
 // (RFC 9110 section 8.6).
 var sized = map[string]bool{"PUT": true, "POST": true, "PATCH": true, "PROPPATCH": true}
 
-// head returns the bytes that go out before a body of size bytes. Target and
+// head returns the bytes that go out before a body of size bytes, or before one
+// in chunks if size is -1. Target and
 // Host are taken as they are, so what would end a line early is refused.
 func (u *Remote) head(r *http.Request, size int64) ([]byte, error) {
 	host := u.host
@@ -35,12 +35,12 @@ func (u *Remote) head(r *http.Request, size int64) ([]byte, error) {
 		return nil, fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
 	case !visible(host):
 		return nil, fmt.Errorf("the host %q cannot be sent", host)
-	case size < 0:
-		return nil, errors.New("the body to send has no size")
 	}
 	var b bytes.Buffer
 	b.WriteString(r.Method + " " + u.prefix + r.RequestURI + " HTTP/1.1\r\nHost: " + host + "\r\n")
-	if size > 0 || sized[r.Method] {
+	if size < 0 {
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	} else if size > 0 || sized[r.Method] {
 		b.WriteString("Content-Length: " + strconv.FormatInt(size, 10) + "\r\n")
 	}
 	if err := r.Header.WriteSubset(&b, ours); err != nil {

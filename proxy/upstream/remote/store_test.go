@@ -200,6 +200,11 @@ func (u *Remote) try(t *testing.T, r *http.Request, body string) result {
 func attempt(t *testing.T, u *Remote, ctx context.Context, r *http.Request, body io.Reader, size int64) result {
 	t.Helper()
 	res, outcome, err := u.Write(ctx, r, body, size)
+	return resultOf(t, res, outcome, err)
+}
+
+func resultOf(t *testing.T, res *http.Response, outcome fence.Outcome, err error) result {
+	t.Helper()
 	if (res == nil) == (err == nil) {
 		t.Fatalf("Write returned the response %v with the error %v", res, err)
 	}

@@ -18,6 +18,13 @@ import (
 // the store answered. Without one the error says why; if ctx ended, it wraps
 // ctx's cause. When Write returns nothing is being sent any more.
 func (u *Remote) Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
+	if size < 0 {
+		return nil, fence.NotSent, errors.New("the body to send has no size")
+	}
+	return u.write(ctx, r, body, size)
+}
+
+func (u *Remote) write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
 	head, err := u.head(r, size)
 	if err != nil {
 		return nil, fence.NotSent, err
