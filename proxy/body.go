@@ -79,7 +79,9 @@ var errOvertaken = errors.New("a newer token has arrived")
 type intake struct {
 	x        *exchange
 	limits   *BodyLimits
-	budget   *budget
+	budget   *budget // nil: nothing of it is kept
+	since    time.Time
+	waited   time.Duration // for the client
 	got      int64
 	started  bool // the client was told to send
 	complete bool // read to its end
@@ -94,13 +96,13 @@ type intake struct {
 }
 
 // checkDeclared refuses bodies whose declared length cannot fit, before
-// anything is raised or read.
-func (p *Proxy) checkDeclared(r *http.Request) *Refusal {
+// anything is raised or read. kept: they stay here until they have arrived.
+func (p *Proxy) checkDeclared(r *http.Request, kept bool) *Refusal {
 	n := r.ContentLength
 	switch {
 	case p.limits.Max > 0 && n > p.limits.Max:
 		return tooLarge(p.limits.Max)
-	case n > p.limits.Quota-p.budget.used.Load():
+	case kept && n > p.limits.Quota-p.budget.used.Load():
 		return spoolFull()
 	}
 	return nil
@@ -117,7 +119,7 @@ func spoolFull() *Refusal {
 // takeIn starts the intake of a body, which ends early when over is closed.
 // release gives its bytes back to the budget and must be called.
 func (p *Proxy) takeIn(x *exchange, over <-chan struct{}) *intake {
-	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, over: over}
+	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, since: time.Now(), over: over}
 	if x.r.Body == nil || x.r.Body == http.NoBody {
 		x.took.complete, x.took.err = true, io.EOF
 	}
@@ -150,8 +152,10 @@ func (in *intake) receive(b []byte) (int, error) {
 		// full: not more than what has to come before the deadline.
 		b = b[:min(int64(len(b)), in.limits.piece())]
 	}
+	start := time.Now()
 	n, err := in.x.r.Body.Read(b)
-	if !in.budget.take(int64(n)) {
+	in.waited += time.Since(start)
+	if in.budget != nil && !in.budget.take(int64(n)) {
 		return 0, bodyError{spoolFull()}
 	}
 	in.got += int64(n)
@@ -176,7 +180,7 @@ func (in *intake) extend() error {
 		return errOvertaken
 	}
 	end := time.Now().Add(in.limits.Idle)
-	if total := in.x.start.Add(in.limits.Total); total.Before(end) {
+	if total := in.since.Add(in.limits.Total); total.Before(end) {
 		end = total
 	}
 	if err := in.x.rc.SetReadDeadline(end); err != nil {
@@ -196,14 +200,19 @@ func (in *intake) watch() {
 		select {
 		case <-done:
 		case <-in.over:
-			in.mu.Lock()
-			defer in.mu.Unlock()
-			if !in.ended {
-				in.stopped = true
-				_ = in.x.rc.SetReadDeadline(time.Unix(1, 0)) // ends a Read in progress
-			}
+			in.stop()
 		}
 	}()
+}
+
+// stop ends the intake, with a Read in progress, unless it has ended.
+func (in *intake) stop() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.ended {
+		in.stopped = true
+		_ = in.x.rc.SetReadDeadline(time.Unix(1, 0))
+	}
 }
 
 // unwatch ends the watch: from here on it touches the deadline no more, which
@@ -221,8 +230,10 @@ func (in *intake) unwatch() {
 // release ends the intake and gives its bytes back.
 func (in *intake) release() {
 	in.unwatch()
-	in.budget.give(in.got)
-	in.got = 0
+	if in.budget != nil {
+		in.budget.give(in.got)
+		in.got = 0
+	}
 }
 
 // end checks a body that has arrived whole.
@@ -240,9 +251,10 @@ func (in *intake) end() error {
 	return io.EOF
 }
 
+// tooSlow counts the time in which the client was waited for: what disk or store
+// take is not its fault.
 func (in *intake) tooSlow() bool {
-	took := time.Since(in.x.start)
-	return took > in.limits.Idle && float64(in.got) < float64(in.limits.MinRate)*took.Seconds()
+	return in.waited > in.limits.Idle && float64(in.got) < float64(in.limits.MinRate)*in.waited.Seconds()
 }
 
 func timedOut() *Refusal {

@@ -85,6 +85,9 @@ func New(gate *fence.Gate, proto protocol.Protocol, upstream Upstream, opts Opti
 	if p.routes, err = compile(opts.Routes, opts.Rest); err != nil {
 		return nil, err
 	}
+	if err = p.checkStreams(); err != nil {
+		return nil, err
+	}
 	if opts.SpoolDir != "" {
 		if p.spool, err = openSpool(opts.SpoolDir); err != nil {
 			return nil, err
@@ -125,11 +128,12 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if q.intent.Kind == protocol.Read {
 		return p.read(x, q)
 	}
-	if ref := p.checkDeclared(x.r); ref != nil {
+	streams := q.streams(x.r)
+	if ref := p.checkDeclared(x.r, !streams); ref != nil {
 		return ref
 	}
 	permit, v := p.gate.Arrive(x.r.Context(), fence.Request{
-		Touches: q.touches, Ask: q.intent.Kind == protocol.Ask,
+		Touches: q.touches, Ask: q.intent.Kind == protocol.Ask, Stream: streams,
 	})
 	if !v.OK() {
 		return verdictRefusal(v, q.touches)
@@ -142,6 +146,9 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 			return verdictRefusal(v, q.touches)
 		}
 		return p.read(x, q)
+	}
+	if streams {
+		return p.stream(x, q, permit)
 	}
 
 	body := p.takeIn(x, permit.Overtaken())
@@ -158,16 +165,21 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, q.touches)
 	}
-	res, outcome, err := p.send(x, permit, staged)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), p.opts.UpstreamTimeout)
+	defer cancel()
+	res, outcome, err := p.send(ctx, x, permit, staged.send)
 	return p.deliver(x, res, outcome, err)
 }
 
 // begin waits for the request's turn. A client that leaves before it is
-// withdrawn. One that only closes its sending side, which TCP allows, cannot be
-// told from one that has left: net/http ends the context at the first EOF, too.
+// withdrawn, its body read or not. One that only closes its sending side, which
+// TCP allows, is not told from one that has left: net/http ends the context at
+// the first EOF, too.
 func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 	start := time.Now()
-	v := permit.Begin(x.r.Context())
+	ctx, unwatch := x.watchClient()
+	defer unwatch()
+	v := permit.Begin(ctx)
 	p.metrics.gateWait.Observe(time.Since(start).Seconds())
 	return v
 }
@@ -264,9 +276,10 @@ func unreachable(err error) *Refusal {
 		Detail: "The request could not be handed to the store, so it surely has no effect. Sending it once more is safe."}
 }
 
-// send makes the one attempt at a write that has begun. It no longer depends
-// on the client. Whatever happens in it, the gate learns an outcome.
-func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Response, outcome fence.Outcome, err error) {
+// send makes the one attempt at a write that has begun. ctx does not end with
+// the client's. Whatever happens in it, the gate learns an outcome.
+func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit,
+	attempt func(context.Context) (*http.Response, fence.Outcome, error)) (res *http.Response, outcome fence.Outcome, err error) {
 	outcome = fence.Uncertain
 	start := time.Now()
 	defer func() {
@@ -277,9 +290,7 @@ func (p *Proxy) send(x *exchange, permit *fence.Permit, s staged) (res *http.Res
 		}
 		permit.Done(outcome)
 	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), p.opts.UpstreamTimeout)
-	defer cancel()
-	return s.send(ctx)
+	return attempt(ctx)
 }
 
 // deliver answers with what became of a write.
@@ -294,12 +305,16 @@ func (p *Proxy) deliver(x *exchange, res *http.Response, outcome fence.Outcome, 
 	if outcome == fence.NotSent {
 		return unreachable(err)
 	}
+	return p.unknown("The write was handed to the store but it gave no definite answer", err)
+}
+
+// unknown answers a write that the store has, or has a part of; why says what
+// keeps its outcome from being known.
+func (p *Proxy) unknown(why string, err error) *Refusal {
 	ref := &Refusal{Reason: reasonUnknown, RetryAfter: p.opts.Settle, Err: err,
-		Detail: "The write was handed to the store but it gave no definite answer: it may have taken effect, or still take effect. " +
-			"Look at the object after Retry-After before writing again."}
+		Detail: why + ": it may have taken effect, or still take effect. Look at the object after Retry-After before writing again."}
 	if ref.RetryAfter == 0 {
-		ref.Detail = "The write was handed to the store but it gave no definite answer: it may have taken effect. " +
-			"Look at the object before writing again."
+		ref.Detail = why + ": it may have taken effect. Look at the object before writing again."
 	}
 	return ref
 }

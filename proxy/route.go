@@ -32,6 +32,10 @@ type Route struct {
 	// AlsoWrites lists methods that write the object that they name (POST,
 	// PATCH), beyond those of the protocol.
 	AlsoWrites []string
+	// Stream: bodies of objects are passed on while they arrive, after their
+	// request has begun, instead of when they have arrived. For stores that
+	// never show a part of an object. Upstream must be a Streamer then.
+	Stream bool
 	// Upstream is the proxy's store as it is for this route, where its answers
 	// mean something else. Default: the proxy's.
 	Upstream Upstream

@@ -29,7 +29,7 @@ func NewServer(p *Proxy, log *slog.Logger) *http.Server {
 		Protocols:         &protocols,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			keepUnsentSmall(c)
-			return ctx
+			return context.WithValue(ctx, connKey{}, c)
 		},
 		// "OPTIONS *" is to be refused like every target that is not a path.
 		DisableGeneralOptionsHandler: true,
