@@ -50,6 +50,7 @@ var reserved = []struct {
 	{"github.com/redis/...", []string{"lockclient/...", "cmd/...", "integration/..."}},
 	{"github.com/alicebob/miniredis/...", []string{"cmd/fencegate/..."}}, // the demo; tests use a real Redis
 	{"github.com/alecthomas/kong/...", []string{"cmd/..."}},
+	{"github.com/anishathalye/porcupine/...", []string{"integration/history"}},
 	{"go.etcd.io/bbolt/...", []string{"store/bolt/...", "integration"}}, // a scenario forges a ledger of a later format
 }
 
