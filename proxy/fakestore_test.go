@@ -3,13 +3,16 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"fencegate/fence"
+	"fencegate/integration/harness"
 )
 
 // fakeStore is an Upstream that answers as its fields say and remembers what
@@ -160,4 +163,81 @@ func (s *fakeStager) wants(t *testing.T, prepared, commits, aborted int) {
 		t.Errorf("prepared %d, committed %d, aborted %d; want %d, %d, %d",
 			s.prepared, s.commits, s.aborted, prepared, commits, aborted)
 	}
+}
+
+// fakeStreamer is a fakeStore that takes bodies while they arrive. What of them
+// was cut off it remembers apart.
+type fakeStreamer struct {
+	*fakeStore
+	// stream replaces what is done with a body: by default it is read to its end
+	// and then stored.
+	stream func(context.Context, *http.Request, io.Reader) (*http.Response, fence.Outcome, error)
+
+	taken atomic.Int64 // bytes of bodies
+
+	partsMu sync.Mutex
+	parts   []string // of bodies that were cut off
+}
+
+// streaming makes the world's store one that takes bodies while they arrive, and
+// has them sent so.
+func streaming(s **fakeStreamer) func(*plan) {
+	return func(p *plan) {
+		*s = &fakeStreamer{fakeStore: p.fake}
+		p.store, p.opts.Rest.Stream = *s, true
+	}
+}
+
+// Stream implements Streamer.
+func (s *fakeStreamer) Stream(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
+	if s.stream != nil {
+		return s.stream(ctx, r, body)
+	}
+	text, err := s.take(body)
+	if err == nil && size >= 0 && int64(len(text)) != size {
+		err = errors.New("the body does not have its size")
+	}
+	if err != nil {
+		s.partsMu.Lock()
+		s.parts = append(s.parts, text)
+		s.partsMu.Unlock()
+		return nil, fence.Uncertain, fmt.Errorf("sending: %w", err)
+	}
+	s.note(r, text)
+	return s.carryOut(ctx, r, text)
+}
+
+func (s *fakeStreamer) take(body io.Reader) (string, error) {
+	var text strings.Builder
+	for buf := make([]byte, 4<<10); ; {
+		n, err := body.Read(buf)
+		text.Write(buf[:n])
+		s.taken.Add(int64(n))
+		if err == io.EOF {
+			return text.String(), nil
+		}
+		if err != nil {
+			return text.String(), err
+		}
+	}
+}
+
+// took waits until the store has been handed so many bytes.
+func (s *fakeStreamer) took(t *testing.T, n int) {
+	t.Helper()
+	harness.Eventually(t, "bytes to reach the store", func() (any, bool) {
+		got := s.taken.Load()
+		return got, got == int64(n)
+	})
+}
+
+// cutOff checks what the store has of bodies that did not come whole.
+func (s *fakeStreamer) cutOff(t *testing.T, want ...string) {
+	t.Helper()
+	s.partsMu.Lock()
+	defer s.partsMu.Unlock()
+	if fmt.Sprintf("%q", s.parts) != fmt.Sprintf("%q", want) {
+		t.Errorf("the store has the parts %.200q of bodies, want %q", s.parts, want)
+	}
+	s.parts = nil
 }
