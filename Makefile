@@ -4,7 +4,7 @@ STATE := fencegate-state
 ARGS  :=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test soak lint setup clean
+.PHONY: help build demo run test soak bench lint setup clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,10 @@ test: setup ## all tests with the race detector, random ones at a tenth
 
 soak: setup ## the same with full counts; takes hours
 	FENCEGATE_SOAK=1 go test -race -count=1 -timeout 6h ./...
+
+bench: ## what a write costs, beside nginx (more flags: make bench ARGS=-quick)
+	@.ci/setup bench
+	go run ./integration/bench $(ARGS)
 
 lint: setup ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; fi

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// bench is one run of the program.
+type bench struct {
+	at      place
+	load    load
+	warmUp  time.Duration
+	rounds  int
+	wrk     *wrk
+	servers map[string]*server
+	news    io.Writer // what is going on
+}
+
+// result is what is known of one case at the end.
+type result struct {
+	scene   scene
+	rounds  map[int]*measured // by number; one that could not be measured is missing
+	invalid error             // why there are no numbers
+	missing error             // why it was not run
+}
+
+// run measures the cases. The servers it has started run on until stop.
+func (b *bench) run(ctx context.Context, cases []scene) ([]*result, error) {
+	var results []*result
+	for _, c := range cases {
+		r := &result{scene: c, rounds: map[int]*measured{}}
+		results = append(results, r)
+		err := b.start(ctx, c.server)
+		if err != nil && recipes[c.server].optional {
+			r.missing = err
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := b.warm(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	for round := range b.rounds {
+		fmt.Fprintf(b.news, "round %d of %d\n", round+1, b.rounds)
+		for _, r := range inTurn(results, round) {
+			if r.missing != nil || r.invalid != nil {
+				continue
+			}
+			if err := b.once(ctx, r, b.load, func(m *measured) { r.rounds[round] = m }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return results, nil
+}
+
+// inTurn returns the order of a round: what drifts in one direction during a
+// round does so in the other one during the next.
+func inTurn(results []*result, round int) []*result {
+	turn := slices.Clone(results)
+	if round%2 == 1 {
+		slices.Reverse(turn)
+	}
+	return turn
+}
+
+// warm prepares a case, and runs it without keeping the numbers.
+func (b *bench) warm(ctx context.Context, r *result) error {
+	if r.scene.seed > 0 {
+		if err := seed(ctx, b.servers[r.scene.server], b.load, r.scene.seed); err != nil {
+			r.invalid = err
+			return nil
+		}
+	}
+	short := b.load
+	short.duration = b.warmUp
+	return b.once(ctx, r, short, func(*measured) {})
+}
+
+// once measures and keeps a run, or makes the case invalid.
+func (b *bench) once(ctx context.Context, r *result, l load, keep func(*measured)) error {
+	m, err := b.measure(ctx, r.scene, l)
+	var wrong wrongError
+	if errors.As(err, &wrong) && ctx.Err() == nil {
+		r.invalid, r.rounds = wrong, nil
+		fmt.Fprintf(b.news, "%s is invalid: %v\n", r.scene.name, wrong)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.scene.name, err)
+	}
+	keep(m)
+	return nil
+}
+
+// start starts a server unless it runs.
+func (b *bench) start(ctx context.Context, name string) error {
+	if b.servers[name] != nil {
+		return nil
+	}
+	fmt.Fprintf(b.news, "starting %s\n", name)
+	s, err := recipes[name].start(ctx, b.at)
+	if err == nil {
+		b.servers[name] = s
+	}
+	return err
+}
+
+// stop ends all servers, the sink last.
+func (b *bench) stop() error {
+	var errs []error
+	for name, s := range b.servers {
+		if name != sinkServer {
+			errs = append(errs, s.stop())
+		}
+	}
+	if s := b.servers[sinkServer]; s != nil {
+		errs = append(errs, s.stop())
+	}
+	return errors.Join(errs...)
+}
+
+const sinkServer = "sink"

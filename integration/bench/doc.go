@@ -1,0 +1,29 @@
+// Bench measures what fencegate costs a write: the same load, by wrk, through
+// fencegate, through nginx as a plain proxy and through others, to the same sink,
+// a store that takes a PUT and answers 204 for as little as possible.
+//
+//	go run ./integration/bench -quick
+//
+// It builds fencegate, starts everything on free ports of the loopback interface
+// and runs the cases in turn, several rounds of them, every second one backwards.
+// Whatever else the machine does hits all alike then, so what counts is not
+// requests per second but the ratio to another case of the same round: the
+// table has its median over the rounds, and the range. The columns:
+//
+//   - req/s, p50, p99: as wrk sees them. It is a closed loop: each connection
+//     sends its next request when it has the answer to the last one.
+//   - CPU: user and system time of the proxy's own processes (for "sink", of the
+//     sink) per request. It suffers least from what else runs.
+//   - others: the share of all cores that was used by none of wrk, proxy and
+//     sink. Beyond a few per cent only ratios and CPU mean something.
+//
+// A run whose answers are not all what they should be is no measurement: after
+// each one the count of answers is compared with what the sink has stored and
+// what fencegate has counted. A case with a wrong run is reported as invalid,
+// without a number, and the exit code is 1.
+//
+// Traps that a change here must not fall into: nginx writes a body that is larger
+// than its client_body_buffer_size to a file first; a ledger in a tmpfs makes
+// rising tokens free (the table names the file system); fencegate gives a stalled
+// client 30 s, so that runs with such clients must be shorter.
+package main

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"time"
+)
+
+// measured is one run of one case.
+type measured struct {
+	Rate   float64 `json:"requests_per_second"`
+	P50    float64 `json:"p50_us"`
+	P99    float64 `json:"p99_us"`
+	CPU    float64 `json:"cpu_us_per_request"` // of the server's processes
+	Others float64 `json:"others_percent"`     // of all cores
+}
+
+// counts is what is known of answers beside what wrk says.
+type counts struct {
+	sink    stock
+	metrics metrics // of a fencegate
+}
+
+func (b *bench) count(ctx context.Context, s *server) (c counts, err error) {
+	if c.sink, err = quietSink(ctx, b.at.sink); err != nil {
+		return c, err
+	}
+	if s.admin != "" {
+		c.metrics, err = askMetrics(ctx, s)
+	}
+	return c, err
+}
+
+// wrongError tells of answers that are not what they should be.
+type wrongError struct{ error }
+
+// measure runs one case once. A wrongError makes the case invalid.
+func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err error) {
+	s := b.servers[c.server]
+	if c.stalled {
+		clients, err := stall(ctx, s, l.conns/2)
+		if err != nil {
+			return nil, wrongError{err}
+		}
+		defer func() {
+			if failed := clients.finish(); failed != nil && err == nil {
+				m, err = nil, wrongError{failed}
+			}
+		}()
+	}
+	if err := c.probe(ctx, s, l.size); err != nil {
+		return nil, wrongError{err}
+	}
+	before, err := b.count(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	stop, err := b.watch(s)
+	if err != nil {
+		return nil, err
+	}
+	tally, wrkCPU, err := b.wrk.run(ctx, l, s.addr, prefix, c.carries())
+	if err != nil {
+		return nil, err
+	}
+	used, err := stop()
+	if err != nil {
+		return nil, err
+	}
+	after, err := b.count(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.check(l, tally, before, after); err != nil {
+		return nil, wrongError{err}
+	}
+	if err := c.probe(ctx, s, l.size); err != nil {
+		return nil, wrongError{err}
+	}
+	return &measured{
+		Rate: tally.perSecond(), P50: float64(tally.P50), P99: float64(tally.P99),
+		CPU:    float64(used.server.Microseconds()) / float64(tally.Requests),
+		Others: 100 * max(0, float64(used.machine-used.known-wrkCPU)/float64(used.took)/float64(runtime.NumCPU())),
+	}, nil
+}
+
+// usage is CPU time over a while.
+type usage struct {
+	took    time.Duration // wall clock
+	server  time.Duration
+	known   time.Duration // server and sink
+	machine time.Duration
+}
+
+// watch begins to count CPU time; stop ends it.
+func (b *bench) watch(s *server) (stop func() (usage, error), err error) {
+	read := func() (u usage, err error) {
+		var errs [3]error
+		u.server, errs[0] = s.cpu()
+		u.known, errs[1] = b.servers["sink"].cpu()
+		if s != b.servers["sink"] {
+			u.known += u.server
+		}
+		u.machine, errs[2] = machineTime()
+		return u, errors.Join(errs[:]...)
+	}
+	begin := time.Now()
+	from, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return func() (usage, error) {
+		to, err := read()
+		return usage{time.Since(begin), to.server - from.server, to.known - from.known, to.machine - from.machine}, err
+	}, nil
+}
+
+// probe makes one request of a case's kind whose answer is looked at as a whole.
+// It comes before and after the load.
+func (c scene) probe(ctx context.Context, s *server, size int) error {
+	token := int64(token)
+	path := pathOf(0, 0)
+	switch {
+	case c.tokens.rising:
+		token, path = time.Now().UnixMicro(), prefix+"/probe"
+	case c.refused:
+		token = c.tokens.token
+	}
+	status, reason, err := put(ctx, s.addr, path, size, token)
+	switch {
+	case err != nil:
+		return err
+	case c.refused && (status != http.StatusPreconditionFailed || reason != "stale_token"):
+		return fmt.Errorf("a late write is answered %d %q, want 412 stale_token", status, reason)
+	case !c.refused && status != http.StatusNoContent && status != http.StatusCreated:
+		return fmt.Errorf("a write is answered %d %q, want 201 or 204", status, reason)
+	}
+	return nil
+}
+
+// check compares what wrk has seen with what sink and fencegate have counted. wrk
+// leaves without the last answer of each connection, so there may be that many
+// more than it has seen.
+func (c scene) check(l load, t tally, before, after counts) error {
+	if n := t.socketFaults(); n > 0 {
+		return fmt.Errorf("%d requests without an answer: %+v", n, t)
+	}
+	between := func(what string, got, least int64) error {
+		if got < least || got > least+int64(l.conns) {
+			return fmt.Errorf("%s: %d, want %d, or up to %d more", what, got, least, l.conns)
+		}
+		return nil
+	}
+	wantRefused, wantPassed := int64(0), t.Requests
+	if c.refused {
+		wantRefused, wantPassed = t.Requests, 0
+	}
+	errs := []error{}
+	if t.Status != wantRefused {
+		errs = append(errs, fmt.Errorf("answers of 400 and above: %d of %d, want %d", t.Status, t.Requests, wantRefused))
+	}
+	writes, bytes := after.sink.writes-before.sink.writes, after.sink.bytes-before.sink.bytes
+	switch {
+	case c.refused || c.dir:
+		if writes != 0 {
+			errs = append(errs, fmt.Errorf("the sink has stored %d writes, want none", writes))
+		}
+	default:
+		errs = append(errs, between("writes that the sink has stored", writes, wantPassed))
+		if bytes != writes*int64(l.size) {
+			errs = append(errs, fmt.Errorf("the sink has stored %d bytes by %d writes, want %d each", bytes, writes, l.size))
+		}
+	}
+	if after.metrics != nil {
+		rise := func(parts ...string) int64 { return int64(after.metrics.sum(parts...) - before.metrics.sum(parts...)) }
+		stale, all := rise("rejections_total", `reason="stale_token"`), rise("rejections_total")
+		if all != stale {
+			errs = append(errs, fmt.Errorf("fencegate has refused %d requests for another reason than stale_token", all-stale))
+		}
+		if c.refused {
+			errs = append(errs, between("refusals that fencegate has counted", stale, wantRefused))
+		} else if stale != 0 {
+			errs = append(errs, fmt.Errorf("fencegate has refused %d requests as stale, want none", stale))
+		}
+		if !c.refused {
+			errs = append(errs, between("writes that fencegate has passed", rise("requests_total", `operation="write"`, `decision="passed"`), wantPassed))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,48 @@
+-- wrk's side of the load: PUTs of one size, over paths that belong to one thread
+-- each, so that the tokens of a path rise with time if they rise at all.
+--
+-- Arguments after the URL:
+--   1  what all paths begin with; they end in /tTHREAD/NUMBER, both from 0
+--   2  how many paths each thread has
+--   3  bytes of a body
+--   4  "equal": all requests carry the token; "rising": each thread counts up from it
+--   5  the token, decimal, below 2^53
+--
+-- The last line of the output is one JSON object; see wrk.go.
+
+local threads = {}
+
+function setup(thread)
+   thread:set("id", #threads)
+   table.insert(threads, thread)
+end
+
+function init(args)
+   local prefix, size = args[1], tonumber(args[3])
+   paths, rising, token = tonumber(args[2]), args[4] == "rising", tonumber(args[5])
+   sent = 0
+   body = "\r\n\r\n" .. string.rep("x", size)
+   begin = {}
+   for i = 0, paths - 1 do
+      begin[i] = string.format("PUT %s/t%d/%d HTTP/1.1\r\nHost: %s:%s\r\nContent-Type: application/octet-stream\r\n"
+         .. "Content-Length: %d\r\nX-Fencing-Token: ", prefix, id, i, wrk.host, wrk.port, size)
+      if not rising then begin[i] = begin[i] .. string.format("%.0f", token) .. body end
+   end
+end
+
+function request()
+   local path = sent % paths
+   sent = sent + 1
+   if not rising then return begin[path] end
+   token = token + 1
+   return begin[path] .. string.format("%.0f", token) .. body
+end
+
+-- No function "response": with one, wrk would hand every answer to Lua.
+
+function done(summary, latency, requests)
+   local e = summary.errors
+   io.write(string.format('{"requests":%d,"micros":%d,"p50":%d,"p99":%d,"status":%d,"connect":%d,"read":%d,"write":%d,"timeout":%d}\n',
+      summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
+      e.status, e.connect, e.read, e.write, e.timeout))
+end

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// report is what a run has found, as it is written to a file.
+type report struct {
+	About about       `json:"about"`
+	Cases []caseNotes `json:"cases"`
+}
+
+type caseNotes struct {
+	Name    string            `json:"name"`
+	Rounds  map[int]*measured `json:"rounds,omitempty"`
+	Rate    spread            `json:"requests_per_second"`
+	P50     spread            `json:"p50_us"`
+	P99     spread            `json:"p99_us"`
+	CPU     spread            `json:"cpu_us_per_request"`
+	Others  spread            `json:"others_percent"`
+	Against string            `json:"against,omitempty"`
+	Ratio   *spread           `json:"ratio,omitempty"` // of the rates, by round
+	Target  string            `json:"target,omitempty"`
+	Invalid string            `json:"invalid,omitempty"`
+	Missing string            `json:"not_measured,omitempty"`
+}
+
+func newReport(a about, results []*result) *report {
+	byName := map[string]*result{}
+	for _, r := range results {
+		byName[r.scene.name] = r
+	}
+	out := &report{About: a}
+	for _, r := range results {
+		n := caseNotes{Name: r.scene.name, Rounds: r.rounds}
+		switch {
+		case r.invalid != nil:
+			n.Invalid = r.invalid.Error()
+		case r.missing != nil:
+			n.Missing = r.missing.Error()
+		default:
+			of := func(value func(*measured) float64) spread {
+				var values []float64
+				for _, m := range r.rounds {
+					values = append(values, value(m))
+				}
+				return spreadOf(values)
+			}
+			n.Rate = of(func(m *measured) float64 { return m.Rate })
+			n.P50 = of(func(m *measured) float64 { return m.P50 })
+			n.P99 = of(func(m *measured) float64 { return m.P99 })
+			n.CPU = of(func(m *measured) float64 { return m.CPU })
+			n.Others = of(func(m *measured) float64 { return m.Others })
+			if to := byName[r.scene.against]; to != nil {
+				if pairs := ratios(r.rounds, to.rounds); len(pairs) > 0 {
+					s := spreadOf(pairs)
+					n.Ratio, n.Against, n.Target = &s, r.scene.against, r.scene.target
+				}
+			}
+		}
+		out.Cases = append(out.Cases, n)
+	}
+	return out
+}
+
+// table is the report for a reader.
+func (r *report) table() string {
+	var b strings.Builder
+	b.WriteString(r.About.text())
+	fmt.Fprintf(&b, "\n%-15s %8s %15s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "others", "ratio (min–max) within the round")
+	var notes []string
+	for _, c := range r.Cases {
+		switch {
+		case c.Invalid != "":
+			fmt.Fprintf(&b, "%-15s INVALID\n", c.Name)
+			notes = append(notes, c.Name+" is invalid: "+c.Invalid)
+			continue
+		case c.Missing != "":
+			fmt.Fprintf(&b, "%-15s not measured\n", c.Name)
+			notes = append(notes, c.Name+" was not measured: "+c.Missing)
+			continue
+		}
+		ratio := ""
+		if c.Ratio != nil {
+			ratio = fmt.Sprintf("%.2f (%.2f–%.2f) of %s", c.Ratio.Median, c.Ratio.Min, c.Ratio.Max, c.Against)
+			if c.Target != "" {
+				ratio += ", wanted " + c.Target
+			}
+		}
+		fmt.Fprintf(&b, "%-15s %8.0f %15s %8.0f %8.0f %8.1f %6.0f%%  %s\n", c.Name, c.Rate.Median,
+			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.Others.Median, ratio)
+	}
+	if len(notes) > 0 {
+		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")
+	}
+	return b.String()
+}
+
+func (r *report) writeJSON(file string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// invalid is an error if a case is.
+func (r *report) invalid() error {
+	var errs []error
+	for _, c := range r.Cases {
+		if c.Invalid != "" {
+			errs = append(errs, fmt.Errorf("the case %s is invalid", c.Name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Roles are the servers that this program plays itself, in processes of their
+// own so that their CPU time can be told apart.
+const (
+	roleSink     = "sink"
+	roleHTTPUtil = "httputil"
+)
+
+// listening is what a role prints, followed by its address.
+const listening = "listening on "
+
+// play serves until the process is ended. upstream is the sink's host:port, for
+// a role that has one.
+func play(role, upstream string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(listening + l.Addr().String())
+	switch role {
+	case roleSink:
+		return new(sink).serve(l)
+	case roleHTTPUtil:
+		server := &http.Server{Handler: forwarder(upstream), IdleTimeout: 10 * time.Minute}
+		return server.Serve(l)
+	}
+	return fmt.Errorf("no such role: %q", role)
+}
+
+// forwarder is the standard library's proxy, tuned for one upstream: by default
+// it keeps two idle connections to it and makes a new one for nearly every
+// request.
+func forwarder(upstream string) http.Handler {
+	target := &url.URL{Scheme: "http", Host: upstream}
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport: &http.Transport{
+			MaxIdleConnsPerHost: 1024, IdleConnTimeout: 10 * time.Minute, DisableCompression: true,
+		},
+		BufferPool: &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}},
+	}
+}
+
+type buffers struct{ pool sync.Pool }
+
+func (b *buffers) Get() []byte  { return b.pool.Get().(*[32 << 10]byte)[:] }
+func (b *buffers) Put(p []byte) { b.pool.Put((*[32 << 10]byte)(p)) }

@@ -1,0 +1,32 @@
+package main
+
+import "slices"
+
+// spread is what is told of several values.
+type spread struct {
+	Median float64 `json:"median"`
+	Min    float64 `json:"min"`
+	Max    float64 `json:"max"`
+}
+
+// spreadOf returns the zero spread of no values. With an even number of values
+// the median is between the middle ones.
+func spreadOf(values []float64) spread {
+	n := len(values)
+	if n == 0 {
+		return spread{}
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
+}
+
+// ratios pairs the rates of two cases by round. A round that one of them lacks
+// has no pair.
+func ratios(of, to map[int]*measured) (r []float64) {
+	for round, m := range of {
+		if other := to[round]; other != nil {
+			r = append(r, m.Rate/other.Rate)
+		}
+	}
+	return r
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSpread(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   spread
+	}{
+		{nil, spread{}},
+		{[]float64{3}, spread{3, 3, 3}},
+		{[]float64{9, 1, 4}, spread{4, 1, 9}},
+		{[]float64{8, 1, 2, 4}, spread{3, 1, 8}},
+	} {
+		before := slices.Clone(c.values)
+		if got := spreadOf(c.values); got != c.want {
+			t.Errorf("of %v: %v, want %v", c.values, got, c.want)
+		}
+		if !slices.Equal(before, c.values) {
+			t.Errorf("%v was reordered to %v", before, c.values)
+		}
+	}
+}
+
+func rates(values map[int]float64) map[int]*measured {
+	m := map[int]*measured{}
+	for round, v := range values {
+		m[round] = &measured{Rate: v}
+	}
+	return m
+}
+
+// The ratio is of the same round: while the machine is busy all are slow. The
+// ratio of the medians would be 0.5 here.
+func TestRatiosArePairedByRound(t *testing.T) {
+	of := rates(map[int]float64{0: 100, 1: 10, 2: 90, 3: 7})
+	to := rates(map[int]float64{0: 200, 1: 11, 2: 100, 4: 1})
+	got := ratios(of, to)
+	slices.Sort(got)
+	if want := []float64{0.5, 0.9, 10.0 / 11}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestRoundsTakeTurns(t *testing.T) {
+	a, b := &result{}, &result{}
+	both := []*result{a, b}
+	for round, want := range [][]*result{{a, b}, {b, a}, {a, b}} {
+		if got := inTurn(both, round); !slices.Equal(got, want) {
+			t.Errorf("round %d has another order", round)
+		}
+	}
+}
+
+func TestReportHidesInvalidNumbers(t *testing.T) {
+	scene := func(name string) scene { return scenes[slices.Index(names(scenes), name)] }
+	fast := func() map[int]*measured { return rates(map[int]float64{0: 7777, 1: 7777}) }
+	r := newReport(about{}, []*result{
+		{scene: scene("nginx"), rounds: rates(map[int]float64{0: 1111, 1: 3333})},
+		{scene: scene("fencegate"), rounds: rates(map[int]float64{0: 1111, 1: 1111})},
+		{scene: scene("stale"), rounds: fast(), invalid: wrongError{errNow("wrong answers")}},
+		{scene: scene("stream"), rounds: fast(), missing: errNow("no such setting")},
+		{scene: scene("stream-stalled"), rounds: rates(map[int]float64{0: 50})}, // of what was not measured
+	})
+	table := r.table()
+	for _, want := range []string{
+		"2222", "1111–3333", // median and range
+		"0.67 (0.33–1.00) of nginx, wanted ≥ 0.65",
+		"stale           INVALID", "stale is invalid: wrong answers",
+		"stream          not measured", "stream was not measured: no such setting",
+	} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	if strings.Contains(table, "7777") {
+		t.Errorf("the table has numbers that are none:\n%s", table)
+	}
+	if err := r.invalid(); err == nil || !strings.Contains(err.Error(), "stale is invalid") {
+		t.Errorf("got %v, want an error that names stale", err)
+	}
+}
+
+type errNow string
+
+func (e errNow) Error() string { return string(e) }
