@@ -33,6 +33,7 @@ type FakeStore struct {
 	requests    []*Request
 	effects     []Effect
 	connections int
+	line        *Line // what connections come over, if it matters
 }
 
 // NewFakeStore starts a store on a free port of the loopback interface. It ends
@@ -104,7 +105,7 @@ func (s *FakeStore) serve(c *net.TCPConn, number int) {
 			return
 		}
 		r := s.arrived(head, number)
-		x := &exchange{s, c, in, head, r, s.planOf(*r)}
+		x := &exchange{store: s, conn: c, in: in, head: head, r: r, plan: s.planOf(*r)}
 		if !x.run() || head.Close {
 			return
 		}
@@ -123,10 +124,16 @@ func (s *FakeStore) arrived(head *http.Request, connection int) *Request {
 	return r
 }
 
-// take carries out a whole request and returns what an ordinary store answers.
-func (s *FakeStore) take(r *Request, body string, noEffect bool) (status int, answer string) {
+// take carries out a whole request and returns what an ordinary store answers;
+// status 0 if it is too late for it.
+func (s *FakeStore) take(x *exchange, body string) (status int, answer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r, noEffect := x.r, x.plan.NoEffect
+	now := Monotonic() // before the connection is looked at, not after
+	if !x.mayStill(s.line, now) {
+		return 0, ""
+	}
 	if s.ctx.Err() != nil {
 		return http.StatusServiceUnavailable, ""
 	}
@@ -162,7 +169,7 @@ func (s *FakeStore) take(r *Request, body string, noEffect bool) (status int, an
 		s.objects[r.Path] = body
 	}
 	s.effects = append(s.effects, Effect{
-		Seq: len(s.effects) + 1, At: Monotonic(), Request: r.N,
+		Seq: len(s.effects) + 1, At: now, Request: r.N,
 		Method: r.Method, Path: r.Path, ID: writeID(r, body), Body: body, Header: r.Header,
 	})
 	return status, ""
