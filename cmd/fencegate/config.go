@@ -2,6 +2,7 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ type serveConfig struct {
 	Policy     fence.Policy
 	Routes     []routeConfig
 	MaxWait    time.Duration // 0 if not given: the gate's default
+	Stream     bool          // bodies, where routes do not say
 	MaxBody    int64
 	SpoolQuota int64
 
@@ -83,13 +85,18 @@ func (c *serveConfig) ledgerDir() string {
 
 func (c *serveConfig) spoolDir() string { return filepath.Join(c.State, "spool") }
 
+// streams reports whether there are bodies that the spool need not hold.
+func (c *serveConfig) streams() bool {
+	return c.Stream || slices.ContainsFunc(c.Routes, func(r routeConfig) bool { return r.Stream })
+}
+
 // proxyRoutes returns the routes as the proxy takes them, and the one for all
 // other paths.
 func (c *serveConfig) proxyRoutes() (given []proxy.Route, rest proxy.Route) {
 	for _, r := range c.Routes {
 		given = append(given, r.Route)
 	}
-	return given, proxy.Route{Policy: c.Policy}
+	return given, proxy.Route{Policy: c.Policy, Stream: c.Stream}
 }
 
 // remoteOptions are those of a store behind HTTP.

@@ -23,8 +23,12 @@ func (l *loader) finish() {
 		l.checkUpstream()
 	}
 	for i := range l.c.Routes {
-		if r := &l.c.Routes[i]; !r.has("policy") {
+		r := &l.c.Routes[i]
+		if !r.has("policy") {
 			r.Policy = l.c.Policy
+		}
+		if !r.has("body") {
+			r.Stream = l.c.Stream
 		}
 	}
 	l.checkLimits()
@@ -110,7 +114,7 @@ func (l *loader) checkRoutes() {
 		for _, s := range routeSettings {
 			w := r.given[s.key]
 			switch {
-			case !s.remote || len(w.texts) == 0:
+			case !s.remote || len(w.texts) == 0 || w.texts[0] == s.local:
 			case s.list:
 				l.faults.add(w.at, "is for a store behind HTTP, but upstream is %s", l.c.Upstream)
 			default:

@@ -61,7 +61,7 @@ func isSameHost(ours, theirs string) bool {
 
 // checkLimits compares limits with what they are beside.
 func (l *loader) checkLimits() {
-	if l.c.MaxBody > l.c.SpoolQuota && !l.broken["max_body"] && !l.broken["spool_quota"] {
+	if l.c.MaxBody > l.c.SpoolQuota && !l.c.streams() && !l.broken["max_body"] && !l.broken["spool_quota"] {
 		l.faults.value(l.c.where("max_body"), l.c.origins["max_body"].text, errors.New("expected no more than spool_quota, in which a body has to fit"))
 	}
 	if !l.broken["tokens"] && !l.broken["max_token"] {

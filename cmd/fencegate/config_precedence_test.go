@@ -30,7 +30,7 @@ var other = map[string]struct{ file, env, flag string }{
 	"admin":            {"127.0.0.1:4", "127.0.0.1:5", "127.0.0.1:6"},
 	"auth":             {"none", "none", "none"},
 	"policy":           {"open", "observe", "adopt"},
-	"body":             {"stage", "stage", "stage"},
+	"body":             {"stream", "stage", "stream"},
 	"max_wait":         {"1s", "2s", "3s"},
 	"max_body":         {"1KiB", "2KiB", "3KiB"},
 	"spool_quota":      {"1KiB", "2KiB", "3KiB"},

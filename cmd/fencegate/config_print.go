@@ -83,6 +83,8 @@ func (r *routeConfig) yaml(b *strings.Builder, index int) {
 				def = fmt.Sprint("r", index)
 			case "policy":
 				def = r.Policy.String()
+			case "body":
+				def = map[bool]string{false: "stage", true: "stream"}[r.Stream]
 			}
 			rest = append(rest, s.key+" "+def)
 			continue

@@ -33,10 +33,11 @@ type routeSetting struct {
 	key   string
 	shape shape
 	list  bool   // of such values
-	def   string // what applies when it is not given; policy and name depend
+	def   string // what applies when it is not given; name, policy and body depend
 	// remote: it is for stores behind HTTP only. A directory knows no queries, so
 	// one that names a resource would lead around the fence of the file.
 	remote bool
+	local  string // of what is remote, the value that a directory knows too
 	// set reads a text, of a list each element. The error says what was expected.
 	set func(r *routeConfig, text string) error
 }
@@ -50,7 +51,7 @@ var routeSettings = []routeSetting{
 	{key: "policy", set: func(r *routeConfig, s string) error { return setPolicy(&r.Policy, s) }},
 	{key: "owner", def: "optional", set: func(r *routeConfig, s string) error { return setSwitch(&r.OwnerRequired, s, "optional", "required") }},
 	{key: "fence", def: "object", set: func(r *routeConfig, s string) error { return setSwitch(&r.FenceTree, s, "object", "tree") }},
-	{key: "body", def: "stage", set: func(_ *routeConfig, s string) error { return oneOf(s, []string{"stage"}, "stream") }},
+	{key: "body", def: "stage", remote: true, local: "stage", set: func(r *routeConfig, s string) error { return setSwitch(&r.Stream, s, "stage", "stream") }},
 	{key: "fold_case", shape: shapeBool, def: "false", set: func(r *routeConfig, s string) error { return setSwitch(&r.Names.FoldCase, s, "false", "true") }},
 	{key: "semicolons", def: "refused", set: func(r *routeConfig, s string) error {
 		return setSwitch(&r.Names.LiteralSemicolons, s, "refused", "literal")

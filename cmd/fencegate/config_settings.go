@@ -69,8 +69,8 @@ var settings = []setting{
 
 	{key: "policy", hint: "POLICY", def: "require", help: "open, observe, adopt or require.",
 		set: func(c *serveConfig, s string) error { return setPolicy(&c.Policy, s) }},
-	{key: "body", hint: "KIND", def: "stage", help: "How bodies go to the store: stage, once they have arrived whole.",
-		set: func(_ *serveConfig, s string) error { return oneOf(s, []string{"stage"}, "stream") }},
+	{key: "body", hint: "KIND", def: "stage", remote: true, help: "How bodies go to the store: stage, once they have arrived whole, or stream, while they arrive.",
+		set: func(c *serveConfig, s string) error { return setSwitch(&c.Stream, s, "stage", "stream") }},
 	{key: "max_wait", hint: "DURATION", note: "settle + 15s", help: "How long a request waits for its turn.",
 		set: func(c *serveConfig, s string) error { return setDuration(&c.MaxWait, s, 1) }},
 	{key: "max_body", shape: shapeSize, hint: "SIZE", def: "0", help: "The largest accepted body, 0 for no limit.",
