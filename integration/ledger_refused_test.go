@@ -24,7 +24,7 @@ func TestLedgerThatIsNotSound(t *testing.T) {
 		{"truncated", func(p *place) { p.rewrite(func(b []byte) []byte { return b[:len(b)/2] }) }, 65, []string{"damaged", "truncated"}},
 		{"garbage", func(p *place) { p.rewrite(func(b []byte) []byte { return bytes.Repeat([]byte{'x'}, len(b)) }) }, 65, []string{"damaged"}},
 		{"a flipped bit", func(p *place) { p.rewrite(flipMark) }, 65, []string{"damaged", "checksum"}},
-		{"suspect", func(p *place) { p.write(filepath.Join(p.state, "ledger.suspect"), "") }, 65, []string{"ledger.suspect", "restore a backup"}},
+		{"suspect", func(p *place) { p.write(filepath.Join(p.state, "ledger.suspect"), "") }, 65, []string{"ledger.suspect", "fencegate ledger repair --state"}},
 		{"of a later format", (*place).forgeFormat, 65, []string{"newer format"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestReplacedLedgerIsTold(t *testing.T) {
 	}
 	says(t, s, "503 ledger_unavailable", "PUT", report, stampOf(8, "next"), "eight")
 	r := s.AwaitLog(harness.Message("the ledger failed"))
-	if r.Text("level") != "ERROR" || !strings.Contains(r.Text("error"), "replaced or removed") || !strings.Contains(r.Text("do"), "restore a backup") {
+	if r.Text("level") != "ERROR" || !strings.Contains(r.Text("error"), "replaced or removed") || !strings.Contains(r.Text("do"), "fencegate ledger repair") {
 		t.Errorf("it logs %v", r)
 	}
 	if said := readiness(s); !strings.HasPrefix(said, "503 the ledger failed") {

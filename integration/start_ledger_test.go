@@ -40,7 +40,7 @@ func TestStartWithoutASoundLedger(t *testing.T) {
 		{"a flipped bit in its head", func(p *place) { p.rewrite(func(b []byte) []byte { b[60] ^= 1; return b }) }, 65, []string{"ledger.db", "damaged", "backup"}},
 		{"suspect", func(p *place) {
 			p.write(filepath.Join(p.state, "ledger.suspect"), "2026-01-02T03:04:05Z input/output error\n")
-		}, 65, []string{"ledger.suspect", "input/output error", "restore a backup"}},
+		}, 65, []string{"ledger.suspect", "input/output error", "fencegate ledger repair --state"}},
 		{"of a later format", (*place).forgeFormat, 65, []string{"ledger.db", "newer format", "format 2", "use the fencegate that wrote it"}},
 		{"of another storage", func(p *place) { p.copy(other.State, p.state) }, 65, []string{"ledger.db", "another ledger", "its id is", "expected"}},
 	} {

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -14,15 +11,17 @@ import (
 )
 
 type ledgerCmd struct {
-	Init  ledgerInitCmd  `cmd:"" help:"Make the ledger without serving."`
-	Check ledgerCheckCmd `cmd:"" help:"Verify the whole ledger."`
-	List  ledgerListCmd  `cmd:"" help:"Print the marks and floors."`
-	Get   ledgerGetCmd   `cmd:"" help:"Print what holds for one path."`
+	Init   ledgerInitCmd   `cmd:"" help:"Make the ledger without serving."`
+	Check  ledgerCheckCmd  `cmd:"" help:"Verify the whole ledger."`
+	List   ledgerListCmd   `cmd:"" help:"Print the marks and floors."`
+	Get    ledgerGetCmd    `cmd:"" help:"Print what holds for one path."`
+	Repair ledgerRepairCmd `cmd:"" help:"Rewrite a ledger that is suspect or damaged."`
+	Floor  ledgerFloorCmd  `cmd:"" help:"Make every token below a number stale everywhere, after a backup was restored."`
 }
 
 // Help is what fencegate ledger --help says before its commands.
 func (ledgerCmd) Help() string {
-	return `Looks at the ledger of a fencegate that does not run; nothing in it is changed. Exit codes are those of serve.`
+	return `For the ledger of a fencegate that does not run. check, list and get change nothing. Exit codes are those of serve.`
 }
 
 // ledgerState is where the ledger lies.
@@ -48,7 +47,7 @@ func (s *ledgerState) inspect(visit func(*fence.Row) error) (fence.Meta, error) 
 	if err != nil {
 		return fence.Meta{}, err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible()
 	defer stop()
 	meta, err := bolt.Inspect(ctx, dir, bolt.Options{Wait: -1}, visit)
 	var open *fence.OpenError

@@ -13,7 +13,7 @@ import (
 const fullAgain = 30 * time.Second
 
 // restore is what to do about a ledger that has failed.
-const restore = "see to the disk, then restore a backup of the state directory that was made while fencegate was stopped"
+const restore = "see to the disk, then run fencegate ledger repair"
 
 // ledgerLog tells what the operator must do about the ledger. Commits are told
 // to it one at a time.

@@ -40,26 +40,40 @@ func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
 	return l.change(func(tx *bbolt.Tx) (bool, error) {
 		raised := false
 		for i := range rows {
-			row := &rows[i]
-			bucket, key := tx.Bucket(bucketOf(row.Kind)), []byte(row.Path.Key())
-			var old fence.Row
-			if value := bucket.Get(key); value != nil {
-				raw, err := parseRow(row.Kind, key, value)
-				if err != nil {
-					return false, err
-				}
-				raw.copyTo(&old)
-			}
-			if !row.Above(old) {
-				continue
-			}
-			if err := bucket.Put(key, encodeRow(row, key)); err != nil {
+			n, err := raise(tx, &rows[i])
+			if err != nil {
 				return false, err
 			}
-			raised = true
+			raised = raised || n > 0
 		}
 		return raised, nil
 	})
+}
+
+// raise records a row that is above the recorded one, and returns how many bytes
+// it wrote.
+func raise(tx *bbolt.Tx, row *fence.Row) (int, error) {
+	old, err := recorded(tx, row.Key)
+	if err != nil || !row.Above(old) {
+		return 0, err
+	}
+	key := []byte(row.Path.Key())
+	value := encodeRow(row, key)
+	return len(key) + len(value), tx.Bucket(bucketOf(row.Kind)).Put(key, value)
+}
+
+// recorded returns the row of a key, with NoToken if there is none.
+func recorded(tx *bbolt.Tx, key fence.Key) (fence.Row, error) {
+	row, path := fence.Row{Key: key}, []byte(key.Path.Key())
+	value := tx.Bucket(bucketOf(key.Kind)).Get(path)
+	if value == nil {
+		return row, nil
+	}
+	raw, err := parseRow(key.Kind, path, value)
+	if err == nil {
+		raw.copyTo(&row)
+	}
+	return row, err
 }
 
 // Start implements fence.Ledger. Its transaction is written even if it changes
@@ -135,7 +149,7 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 	if err != nil {
 		return l.fail(err)
 	}
-	dirty := false
+	dirty, transaction := false, 0
 	err = guarded(func() error {
 		l.first.touch()
 		tx, err := l.db.Begin(true)
@@ -145,6 +159,7 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 		if dirty, err = f(tx); err != nil || !dirty {
 			return errors.Join(err, tx.Rollback())
 		}
+		transaction = tx.ID()
 		return tx.Commit()
 	})
 	if err == nil && dirty {
@@ -153,6 +168,7 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 	switch {
 	case err == nil:
 		if dirty {
+			l.transaction.Store(uint64(transaction))
 			l.state.Lock()
 			l.meta.Commits++
 			l.state.Unlock()

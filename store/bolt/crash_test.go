@@ -138,7 +138,7 @@ func TestFailedSync(t *testing.T) {
 				checkNumbered(t, dir, 2)
 				return
 			}
-			wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "(20", "restore a backup of the state directory")
+			wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "(20", "fencegate ledger repair")
 			if err := os.Remove(filepath.Join(dir, suspectName)); err != nil {
 				t.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func Inspect(ctx context.Context, dir string, opts Options, visit func(*fence.Ro
 	// bbolt's own lock, which an open ledger holds too. The lock file cannot
 	// serve: where it is missing, one made by another user than the ledger's
 	// would keep that user out.
-	if err := shareLock(ctx, file, opts.Wait); err != nil {
+	if err := lockFile(ctx, file, syscall.LOCK_SH, opts.Wait); err != nil {
 		return fence.Meta{}, err
 	}
 	meta, size, err := checkContent(ctx, file, opts)
@@ -57,11 +57,12 @@ func Inspect(ctx context.Context, dir string, opts Options, visit func(*fence.Ro
 	return meta, stopped
 }
 
-// shareLock takes the lock of a file together with others who only read it.
-func shareLock(ctx context.Context, file *os.File, wait time.Duration) error {
+// lockFile takes the lock of the ledger file itself, LOCK_SH together with
+// others who only read it, or LOCK_EX.
+func lockFile(ctx context.Context, file *os.File, how int, wait time.Duration) error {
 	deadline := time.Now().Add(wait)
 	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+		err := syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 		switch {
 		case err == nil:
 			return nil

@@ -34,6 +34,8 @@ type Ledger struct {
 	open   sync.RWMutex
 	closed bool
 
+	// transaction is bbolt's number of the last one that was acknowledged.
+	transaction atomic.Uint64
 	// failed is set once the state of the disk is unknown, for good.
 	failed atomic.Pointer[latchedError]
 	// stuck: a panic left bbolt with locks held, so that calling it again

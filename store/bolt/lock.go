@@ -66,6 +66,7 @@ func tryLock(path string) (*os.File, error) {
 		f.Close()
 		return nil, err
 	}
+	ownAsDirectory(f)
 	mine, err := f.Stat()
 	if err == nil {
 		var there os.FileInfo
@@ -79,6 +80,18 @@ func tryLock(path string) (*os.File, error) {
 		return nil, err
 	}
 	return nil, syscall.EWOULDBLOCK
+}
+
+// ownAsDirectory gives a lock file that root has just made to whom the directory
+// belongs, who could not use the ledger otherwise. Only root can, and only for
+// root it is needed.
+func ownAsDirectory(f *os.File) {
+	if os.Geteuid() != 0 {
+		return
+	}
+	if info, err := os.Stat(filepath.Dir(f.Name())); err == nil {
+		_ = ownLike(f, info)
+	}
 }
 
 func flock(f *os.File) error {

@@ -127,15 +127,20 @@ func checkContent(ctx context.Context, file *os.File, opts Options) (fence.Meta,
 
 func openFile(ctx context.Context, file *os.File, opts Options, wait time.Duration) (*Ledger, error) {
 	path := file.Name()
-	meta, _, err := checkContent(ctx, file, opts)
+	meta, size, err := checkContent(ctx, file, opts)
 	if err != nil {
 		return nil, err
+	}
+	current, err := currentMeta(file, size)
+	if err != nil {
+		return nil, damagedFile(path, err.Error())
 	}
 	first, err := mapFirstPages(file)
 	if err != nil {
 		return nil, unusable(path, err)
 	}
 	l := &Ledger{file: file, first: first, meta: meta}
+	l.transaction.Store(current.transaction)
 	err = guarded(func() error {
 		db, err := bbolt.Open(path, 0, boltOptions(file, wait))
 		if err == nil {
@@ -186,7 +191,7 @@ func missing(path string) error {
 
 func damagedFile(path, detail string) error {
 	return &fence.OpenError{Path: path, Err: fence.ErrLedgerDamaged, Detail: detail,
-		Remedy: "keep the file and restore a backup"}
+		Remedy: "keep the file, and restore a backup or see what can be saved: fencegate ledger repair --dry-run --state " + filepath.Dir(path)}
 }
 
 // unusable is for what the operating system refuses: permission, a read-only

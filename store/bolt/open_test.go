@@ -141,12 +141,12 @@ func TestOpenSuspect(t *testing.T) {
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, marker, "restore a backup of the state directory")
+	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, marker, "run fencegate ledger repair --state "+dir)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	if err := markSuspect(dir, now, errors.New("input/output\nerror")); err != nil {
+	if err := markSuspect(dir, now, strings.Repeat("0a", 16), 17, errors.New("input/output\nerror")); err != nil {
 		t.Fatal(err)
 	}
-	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "2026-01-02T03:04:05Z input/output error")
+	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "2026-01-02T03:04:05Z ledger 0a0a", "after transaction 17: input/output error")
 }
 
 func TestOpenNotAFile(t *testing.T) {

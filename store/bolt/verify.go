@@ -65,15 +65,7 @@ func verify(ctx context.Context, file io.ReaderAt, size int64, row func(*fence.R
 	if err != nil {
 		return fence.Meta{}, err
 	}
-	w := &walker{
-		ctx:      ctx,
-		file:     file,
-		pageSize: int(current.pageSize),
-		pages:    current.pages,
-		used:     make([]uint64, current.pages/64+1),
-	}
-	w.use(0)
-	w.use(1)
+	w := newWalker(ctx, file, current)
 	buckets := make(map[string][]byte)
 	err = w.tree(current.root, 0, nil, nil, func(flags uint32, key, value []byte) error {
 		if flags != bucketElement {
@@ -170,14 +162,21 @@ func currentMeta(file io.ReaderAt, size int64) (boltMeta, error) {
 		return boltMeta{}, errors.New("the meta pages contradict each other")
 	}
 	for _, m := range []boltMeta{first, second} {
-		if m.pages < 4 || m.pages > uint64(size)/uint64(m.pageSize) {
-			return boltMeta{}, fmt.Errorf("%d pages of %d bytes do not fit in %d bytes: it is truncated", m.pages, m.pageSize, size)
+		if err := m.fits(size); err != nil {
+			return boltMeta{}, err
 		}
 	}
 	if first.transaction > second.transaction {
 		return first, nil
 	}
 	return second, nil
+}
+
+func (m *boltMeta) fits(size int64) error {
+	if m.pages < 4 || m.pages > uint64(size)/uint64(m.pageSize) {
+		return fmt.Errorf("%d pages of %d bytes do not fit in %d bytes: it is truncated", m.pages, m.pageSize, size)
+	}
+	return nil
 }
 
 func readMeta(file io.ReaderAt, id uint64, pageSize uint32) (boltMeta, error) {

@@ -20,6 +20,14 @@ type walker struct {
 	buffers  [maxDepth][]byte // by depth: parents' keys are needed below them
 }
 
+// newWalker returns one for the tree of a meta page that fits the file.
+func newWalker(ctx context.Context, file io.ReaderAt, m boltMeta) *walker {
+	w := &walker{ctx: ctx, file: file, pageSize: int(m.pageSize), pages: m.pages, used: make([]uint64, m.pages/64+1)}
+	w.use(0)
+	w.use(1)
+	return w
+}
+
 // leafVisitor sees the elements of leaf pages in order. Its arguments are valid
 // during the call.
 type leafVisitor func(flags uint32, key, value []byte) error
