@@ -25,7 +25,6 @@ type result struct {
 	scene   scene
 	rounds  map[int]*measured // by number; one that could not be measured is missing
 	invalid error             // why there are no numbers
-	missing error             // why it was not run
 }
 
 // run measures the cases. The servers it has started run on until stop.
@@ -34,12 +33,7 @@ func (b *bench) run(ctx context.Context, cases []scene) ([]*result, error) {
 	for _, c := range cases {
 		r := &result{scene: c, rounds: map[int]*measured{}}
 		results = append(results, r)
-		err := b.start(ctx, c.server)
-		if err != nil && recipes[c.server].optional {
-			r.missing = err
-			continue
-		}
-		if err != nil {
+		if err := b.start(ctx, c.server); err != nil {
 			return nil, err
 		}
 		if err := b.warm(ctx, r); err != nil {
@@ -49,7 +43,7 @@ func (b *bench) run(ctx context.Context, cases []scene) ([]*result, error) {
 	for round := range b.rounds {
 		fmt.Fprintf(b.news, "round %d of %d\n", round+1, b.rounds)
 		for _, r := range inTurn(results, round) {
-			if r.missing != nil || r.invalid != nil {
+			if r.invalid != nil {
 				continue
 			}
 			if err := b.once(ctx, r, b.load, func(m *measured) { r.rounds[round] = m }); err != nil {
@@ -105,7 +99,7 @@ func (b *bench) start(ctx context.Context, name string) error {
 		return nil
 	}
 	fmt.Fprintf(b.news, "starting %s\n", name)
-	s, err := recipes[name].start(ctx, b.at)
+	s, err := recipes[name](ctx, b.at)
 	if err == nil {
 		b.servers[name] = s
 	}

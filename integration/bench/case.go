@@ -46,30 +46,27 @@ func (c scene) carries() tokens {
 	return c.tokens
 }
 
-// recipe starts a server by name. An optional one may be missing in the binary
-// that is measured; then its cases are left out, and the report says so.
-type recipe struct {
-	start    func(context.Context, place) (*server, error)
-	optional bool
-}
+// recipe starts a server.
+type recipe func(context.Context, place) (*server, error)
 
+// recipes are the servers by name, but for the sink, which runs always.
 var recipes = map[string]recipe{
-	"nginx":    {start: startNginx},
-	"httputil": {start: func(ctx context.Context, at place) (*server, error) { return startRole(ctx, at, roleHTTPUtil) }},
-	"before": {start: func(ctx context.Context, at place) (*server, error) {
+	"nginx":    startNginx,
+	"httputil": func(ctx context.Context, at place) (*server, error) { return startRole(ctx, at, roleHTTPUtil) },
+	"before": func(ctx context.Context, at place) (*server, error) {
 		return startFencegate(ctx, at, "before", at.before, toSink(at)...)
-	}},
-	"fencegate": {start: fencegate("fencegate")},
-	"stale":     {start: fencegate("stale")},
-	"rising":    {start: fencegate("rising")},
-	"stream":    {start: fencegate("stream", "--body", "stream"), optional: true},
-	"dir": {start: func(ctx context.Context, at place) (*server, error) {
+	},
+	"fencegate": fencegate("fencegate"),
+	"stale":     fencegate("stale"),
+	"rising":    fencegate("rising"),
+	"stream":    fencegate("stream", "--body", "stream"),
+	"dir": func(ctx context.Context, at place) (*server, error) {
 		return startFencegate(ctx, at, "dir", at.fencegate, "--upstream", "dir:"+at.dir+"/data")
-	}},
+	},
 }
 
 // fencegate is a recipe for one in front of the sink.
-func fencegate(name string, more ...string) func(context.Context, place) (*server, error) {
+func fencegate(name string, more ...string) recipe {
 	return func(ctx context.Context, at place) (*server, error) {
 		return startFencegate(ctx, at, name, at.fencegate, toSink(at, more...)...)
 	}

@@ -26,7 +26,6 @@ type caseNotes struct {
 	Ratio   *spread           `json:"ratio,omitempty"` // of the rates, by round
 	Target  string            `json:"target,omitempty"`
 	Invalid string            `json:"invalid,omitempty"`
-	Missing string            `json:"not_measured,omitempty"`
 }
 
 func newReport(a about, results []*result) *report {
@@ -37,34 +36,37 @@ func newReport(a about, results []*result) *report {
 	out := &report{About: a}
 	for _, r := range results {
 		n := caseNotes{Name: r.scene.name, Rounds: r.rounds}
-		switch {
-		case r.invalid != nil:
+		if r.invalid != nil {
 			n.Invalid = r.invalid.Error()
-		case r.missing != nil:
-			n.Missing = r.missing.Error()
-		default:
-			of := func(value func(*measured) float64) spread {
-				var values []float64
-				for _, m := range r.rounds {
-					values = append(values, value(m))
-				}
-				return spreadOf(values)
-			}
-			n.Rate = of(func(m *measured) float64 { return m.Rate })
-			n.P50 = of(func(m *measured) float64 { return m.P50 })
-			n.P99 = of(func(m *measured) float64 { return m.P99 })
-			n.CPU = of(func(m *measured) float64 { return m.CPU })
-			n.Others = of(func(m *measured) float64 { return m.Others })
-			if to := byName[r.scene.against]; to != nil {
-				if pairs := ratios(r.rounds, to.rounds); len(pairs) > 0 {
-					s := spreadOf(pairs)
-					n.Ratio, n.Against, n.Target = &s, r.scene.against, r.scene.target
-				}
-			}
+		} else {
+			n.summarise(r, byName[r.scene.against])
 		}
 		out.Cases = append(out.Cases, n)
 	}
 	return out
+}
+
+// summarise tells of all rounds of r; to is what r is compared with, or nil.
+func (n *caseNotes) summarise(r, to *result) {
+	of := func(value func(*measured) float64) spread {
+		var values []float64
+		for _, m := range r.rounds {
+			values = append(values, value(m))
+		}
+		return spreadOf(values)
+	}
+	n.Rate = of(func(m *measured) float64 { return m.Rate })
+	n.P50 = of(func(m *measured) float64 { return m.P50 })
+	n.P99 = of(func(m *measured) float64 { return m.P99 })
+	n.CPU = of(func(m *measured) float64 { return m.CPU })
+	n.Others = of(func(m *measured) float64 { return m.Others })
+	if to == nil {
+		return
+	}
+	if pairs := ratios(r.rounds, to.rounds); len(pairs) > 0 {
+		s := spreadOf(pairs)
+		n.Ratio, n.Against, n.Target = &s, r.scene.against, r.scene.target
+	}
 }
 
 // table is the report for a reader.
@@ -74,14 +76,9 @@ func (r *report) table() string {
 	fmt.Fprintf(&b, "\n%-15s %8s %15s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "others", "ratio (min–max) within the round")
 	var notes []string
 	for _, c := range r.Cases {
-		switch {
-		case c.Invalid != "":
+		if c.Invalid != "" {
 			fmt.Fprintf(&b, "%-15s INVALID\n", c.Name)
 			notes = append(notes, c.Name+" is invalid: "+c.Invalid)
-			continue
-		case c.Missing != "":
-			fmt.Fprintf(&b, "%-15s not measured\n", c.Name)
-			notes = append(notes, c.Name+" was not measured: "+c.Missing)
 			continue
 		}
 		ratio := ""

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestCasesAreChosen(t *testing.T) {
@@ -35,6 +36,20 @@ func TestCasesAreChosen(t *testing.T) {
 			t.Errorf("%s: got %v, want an error with %q", c.args, err, wantErr)
 		case !fails && (err != nil || strings.Join(names(cases), ",") != c.want):
 			t.Errorf("%s: got %v, %v; want %s", c.args, names(cases), err, c.want)
+		}
+	}
+}
+
+func TestQuickIsADefault(t *testing.T) {
+	for args, want := range map[string]options{
+		"":                         {duration: 5 * time.Second, rounds: 5},
+		"-quick":                   {duration: time.Second, rounds: 3},
+		"-quick -dur 2s":           {duration: 2 * time.Second, rounds: 3},
+		"-dur 5s -quick -rounds 5": {duration: 5 * time.Second, rounds: 5},
+	} {
+		o, err := parseFlags(strings.Fields(args))
+		if err != nil || o.duration != want.duration || o.rounds != want.rounds {
+			t.Errorf("%q: got %d rounds of %v, %v; want %d of %v", args, o.rounds, o.duration, err, want.rounds, want.duration)
 		}
 	}
 }
