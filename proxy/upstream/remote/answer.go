@@ -20,7 +20,10 @@ var perHop = map[string]bool{
 // trim removes from an answer's header what was for us alone, and what its
 // Connection names (RFC 9110 section 7.6.1).
 func trim(h http.Header) {
-	named := map[string]bool{}
+	var named map[string]bool
+	if len(h["Connection"]) > 0 {
+		named = map[string]bool{}
+	}
 	for _, line := range h["Connection"] {
 		for option := range strings.SplitSeq(line, ",") {
 			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
@@ -35,7 +38,11 @@ func trim(h http.Header) {
 // takeIn reads the body of an answer into memory. Of one that cannot be had
 // whole nothing is left, nor of what describes it.
 func takeIn(res *http.Response) ending {
-	content, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	var content []byte
+	var err error
+	if res.Body != http.NoBody {
+		content, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	}
 	end := marked
 	switch {
 	case err != nil || len(content) > maxAnswer:
@@ -47,7 +54,10 @@ func takeIn(res *http.Response) ending {
 		end = closed
 	}
 	trim(res.Header)
-	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(content)), int64(len(content))
+	res.Body, res.ContentLength = http.NoBody, int64(len(content))
+	if len(content) > 0 {
+		res.Body = io.NopCloser(bytes.NewReader(content))
+	}
 	res.TransferEncoding, res.Trailer = nil, nil
 	return end
 }

@@ -7,72 +7,133 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"time"
 )
 
 const (
 	// maxHead limits the head of an answer, with all informational ones, in
 	// bytes.
 	maxHead = 1 << 20
-	// chunk is how much of a request is handed to the kernel at once.
-	chunk = 64 << 10
+	// chunk is how much of a request is handed to the kernel at once: 64 KiB and
+	// a head. All of it fits into an empty send buffer (control_linux.go).
+	chunk = 72 << 10
 )
 
-// conn is a connection to the store for one request and its answer.
+// conn is a connection to the store. It serves one request at a time.
 type conn struct {
 	socket *socket
-	text   net.Conn // the socket or TLS on it
-	before int64    // bytes on the socket before the request: TLS
-	unbind func() bool
+	text   net.Conn  // the socket, or TLS on it
+	secure *tls.Conn // text, if it is TLS
+	under  *records  // below it
+	cut    func()    // socket.cut
 
-	in       *bufio.Reader // of arrivals
-	result   *bufio.Reader // of in, after the head of an answer
-	headLeft int64         // of maxHead; < 0: the head has been read
-	answered int64         // the socket's count when the final answer began
+	in     *bufio.Reader // of arrivals
+	head   []byte        // of an answer
+	unread []byte        // of head, by result
+	result *bufio.Reader // of the answer: head, and then what follows in in
+	asked  http.Request  // what ReadResponse has to know
 
-	body    io.Reader     // being sent
-	sent    chan struct{} // closed when nothing more is sent
+	idle time.Time // since when, while it is in the pool
+
+	exchange
+}
+
+// exchange is what a connection knows of the request that it serves.
+type exchange struct {
+	used     bool        // the connection has served others before
+	before   int64       // bytes on the socket before the request
+	unbind   func() bool // from its context
+	headLeft int64       // of maxHead; < 0: the head has been read
+	answered int64       // the socket's count when the final answer began
+	seen     framing
+	keeps    bool // the final answer does not end the connection
+
+	sent    chan struct{} // closed when nothing more is sent; nil: that is so
+	body    io.Closer     // of what is being sent, if it can be interrupted
 	sendErr error         // readable after sent
 }
 
-// dial connects. The connection is cut when ctx ends. With an error nothing of
-// a request has been sent.
+// dial connects, until ctx or the store's life ends. With an error nothing of a
+// request has been sent.
 func (u *Remote) dial(ctx context.Context) (*conn, error) {
-	dialing, cancel := context.WithTimeoutCause(ctx, u.opts.DialTimeout, fmt.Errorf("no connection after %v: %w", u.opts.DialTimeout, context.DeadlineExceeded))
+	alive, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(u.life, func() { end(ErrClosed) })()
+	dialing, cancel := context.WithTimeoutCause(alive, u.opts.DialTimeout, fmt.Errorf("no connection after %v: %w", u.opts.DialTimeout, context.DeadlineExceeded))
 	defer cancel()
 	tcp, err := u.dialer.DialContext(dialing, "tcp", u.addr)
 	if err != nil {
 		return nil, u.explain(dialing, err)
 	}
-	s := newSocket(tcp.(*net.TCPConn))
-	c := &conn{socket: s, text: s, headLeft: maxHead, sent: make(chan struct{})}
+	s, err := newSocket(tcp.(*net.TCPConn))
+	if err != nil {
+		tcp.Close()
+		return nil, u.explain(dialing, err)
+	}
+	c := &conn{socket: s, text: s, cut: s.cut}
 	if u.tls != nil {
-		secure := tls.Client(s, u.tls)
-		if err := secure.HandshakeContext(dialing); err != nil {
+		c.under = &records{Conn: s}
+		c.secure = tls.Client(c.under, u.tls)
+		if err := c.secure.HandshakeContext(dialing); err != nil {
 			s.cut()
 			return nil, u.explain(dialing, err)
 		}
-		c.text = secure
+		c.text = c.secure
 	}
-	c.before = s.count()
 	c.in = bufio.NewReader(arrivals{c})
-	c.unbind = context.AfterFunc(ctx, s.cut)
+	c.result = bufio.NewReader(answerText{c})
+	if !u.own(c) {
+		s.cut()
+		return nil, ErrClosed
+	}
 	return c, nil
+}
+
+// bind begins an exchange, which is cut when ctx ends.
+func (c *conn) bind(ctx context.Context, used bool) {
+	c.exchange = exchange{used: used, before: c.socket.count(), headLeft: maxHead}
+	if used || c.secure == nil {
+		c.socket.expectSilence() // a new connection with TLS may hold session tickets
+	}
+	if ctx.Done() != nil {
+		c.unbind = context.AfterFunc(ctx, c.cut)
+	}
+}
+
+// release ends what bind began, and reports whether the connection was not, and
+// will not be, cut by it. It may be called again.
+func (c *conn) release() bool {
+	free := c.unbind == nil || c.unbind()
+	c.unbind = nil
+	return free
 }
 
 // end cuts the connection and waits until nothing more is sent. It may be
 // called again. It returns what kept the request from being sent whole.
 func (c *conn) end() error {
-	c.unbind()
-	c.socket.cut() // never through TLS, which would wait to say goodbye
-	select {
-	case <-c.sent:
-	default:
-		if b, ok := c.body.(stoppable); ok {
-			_ = b.Close() // what it says of a body that is not wanted any more does not matter
+	c.release()
+	c.cut() // never through TLS, which would wait to say goodbye
+	if !c.over() {
+		if c.body != nil {
+			_ = c.body.Close() // nobody wants to know what it says of the rest
 		}
 		<-c.sent
 	}
 	return c.sendErr
+}
+
+// over reports whether nothing more is sent.
+func (c *conn) over() bool {
+	if c.sent == nil {
+		return true
+	}
+	select {
+	case <-c.sent:
+		return true
+	default:
+		return false
+	}
 }
 
 // wrote reports whether any byte of the request was given to the kernel.

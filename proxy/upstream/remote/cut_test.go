@@ -66,13 +66,13 @@ func TestClose(t *testing.T) {
 	arrived, cut := make(chan struct{}), make(chan struct{})
 	s := newStore(t, func(p *peer) {
 		p.head()
-		close(arrived)
 		p.wasReset()
 		close(cut)
 	})
 	u := open(t, s.url(), Options{})
 	var over atomic.Bool
 	body := io.MultiReader(strings.NewReader(large[:chunk]), readerFunc(func([]byte) (int, error) {
+		close(arrived)
 		<-cut
 		over.Store(true)
 		return 0, io.EOF

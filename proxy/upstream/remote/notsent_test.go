@@ -101,6 +101,7 @@ func TestFailingBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t, func(p *peer) {
+				p.head()
 				if n, _ := p.rest(); n >= c.size {
 					t.Errorf("the store got %d bytes", n)
 				}

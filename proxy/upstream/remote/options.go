@@ -28,6 +28,9 @@ type Options struct {
 	ReadTimeout time.Duration
 	// DialTimeout is how long connecting may take, TLS included. Default 10 s.
 	DialTimeout time.Duration
+	// Idle is how long a connection is kept for another request, on Unix. It
+	// should be less than what the store does. 0: each request has its own.
+	Idle time.Duration
 	// Settle is how long a write without an answer may take to have its effect.
 	// TCP gives up on a store that neither acknowledges nor takes data for half
 	// of it (Linux). Default 30 s.
@@ -45,7 +48,7 @@ func (o Options) check() error {
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"read timeout", o.ReadTimeout}, {"dial timeout", o.DialTimeout}, {"settle", o.Settle}} {
+	}{{"read timeout", o.ReadTimeout}, {"dial timeout", o.DialTimeout}, {"idle", o.Idle}, {"settle", o.Settle}} {
 		if d.value < 0 {
 			faults = append(faults, fmt.Errorf("%s is %v, want a positive duration or 0 for the default", d.name, d.value))
 		}
@@ -70,6 +73,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Settle == 0 {
 		o.Settle = 30 * time.Second
+	}
+	if !canPeek {
+		o.Idle = 0
 	}
 	return o
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"sync"
 	"time"
 
 	"fencegate/fence"
@@ -27,25 +28,27 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 	if err != nil {
 		return fence.NotSent, err
 	}
-	head, err := u.head(r, question.Size())
+	m, err := u.message(r, question, question.Size())
 	if err != nil {
 		return fence.NotSent, err
 	}
-	ctx, cancel, leave, err := u.enter(r.Context())
-	if err != nil {
+	defer m.release()
+	if err := u.enter(); err != nil {
 		return fence.NotSent, err
 	}
-	defer leave()
+	defer u.running.Done()
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
 	patience := time.AfterFunc(u.opts.ReadTimeout, func() {
 		cancel(fmt.Errorf("no answer after %v: %w", u.opts.ReadTimeout, context.DeadlineExceeded))
 	})
 	defer patience.Stop()
-	c, err := u.dial(ctx)
-	if err != nil {
+	c, res, err := u.ask(ctx, m)
+	if c == nil {
 		return fence.NotSent, err
 	}
-	defer c.end()
-	res, err := c.ask(r.Method, head, question, question.Size())
+	status, end := 0, broken
+	defer func() { u.finish(c, m, status, end) }()
 	if err == nil && !patience.Stop() {
 		err = errors.New("the answer came too late")
 	}
@@ -62,14 +65,22 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 	if err := c.stream(w, res.Body); err != nil {
 		return fence.Definite, u.explain(ctx, err)
 	}
+	status, end = res.StatusCode, marked // else the store has closed the connection
 	return fence.Definite, nil
 }
+
+var pieces = sync.Pool{New: func() any {
+	b := make([]byte, 32<<10)
+	return &b
+}}
 
 // stream copies the body of an answer. What the store has sent is not held back
 // until there is more.
 func (c *conn) stream(w http.ResponseWriter, body io.Reader) error {
 	flush := http.NewResponseController(w).Flush
-	b := make([]byte, 32<<10)
+	kept := pieces.Get().(*[]byte)
+	defer pieces.Put(kept)
+	b := *kept
 	for {
 		if c.pending() == 0 {
 			if err := flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -27,50 +27,82 @@ func (c *conn) receive(method string) (*http.Response, error) {
 			return nil, fmt.Errorf("the store answered with the status %03d", res.StatusCode)
 		case res.StatusCode >= 200:
 			c.headLeft = -1
+			c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)
 			return res, nil
 		}
+		c.seen.interim = true
 	}
 }
 
 // receiveOne returns an answer, informational or not.
 func (c *conn) receiveOne(method string) (*http.Response, error) {
-	var head []byte
-	for line := ""; line != "\n" && line != "\r\n"; {
-		var err error
-		if line, err = c.in.ReadString('\n'); err != nil {
-			return nil, err
-		}
-		head = append(head, line...)
+	if err := c.receiveHead(); err != nil {
+		return nil, err
 	}
-	c.result = bufio.NewReader(io.MultiReader(bytes.NewReader(head), c.in))
-	res, err := http.ReadResponse(c.result, &http.Request{Method: method})
+	c.unread = c.head
+	c.result.Reset(answerText{c})
+	c.asked.Method = method
+	res, err := http.ReadResponse(c.result, &c.asked)
 	if err != nil {
 		return nil, err
 	}
+	res.Request = nil // ours, and soon another one
 	if res.ProtoMajor != 1 || res.ProtoMinor > 1 {
 		// In another version, where the answer ends and what it means are not
 		// known.
 		return nil, fmt.Errorf("the answer is %q, not HTTP/1.1 or 1.0", res.Proto)
 	}
-	// ReadResponse drops a Connection line with "close" in it, and so which
-	// headers it names besides.
-	again := textproto.NewReader(bufio.NewReader(bytes.NewReader(head)))
-	if _, err := again.ReadLine(); err != nil {
-		return nil, err
-	}
-	lines, err := again.ReadMIMEHeader()
-	if err != nil {
-		return nil, err
-	}
-	if named := lines["Connection"]; named != nil {
-		res.Header["Connection"] = named
+	if c.seen.connections > 0 && res.Header["Connection"] == nil {
+		// ReadResponse drops Connection if there is "close" in it, and so which
+		// headers it names besides.
+		again := textproto.NewReader(bufio.NewReader(bytes.NewReader(c.head)))
+		if _, err := again.ReadLine(); err != nil {
+			return nil, err
+		}
+		lines, err := again.ReadMIMEHeader()
+		if err != nil {
+			return nil, err
+		}
+		res.Header["Connection"] = lines["Connection"]
 	}
 	return res, nil
 }
 
-// pending is how much of an answer's body has arrived but was not yet read, at
-// least.
-func (c *conn) pending() int { return c.result.Buffered() + c.in.Buffered() }
+// receiveHead reads the head of an answer, with the empty line.
+func (c *conn) receiveHead() error {
+	c.head, c.seen = c.head[:0], framing{interim: c.seen.interim}
+	for start := 0; ; {
+		part, err := c.in.ReadSlice('\n')
+		c.head = append(c.head, part...)
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		line := c.head[start:]
+		if len(line) == 1 || len(line) == 2 && line[0] == '\r' {
+			return nil
+		}
+		c.seen.note(line)
+		start = len(c.head)
+	}
+}
+
+// answerText is the head that has been read and then what follows it.
+type answerText struct{ c *conn }
+
+func (a answerText) Read(b []byte) (int, error) {
+	if len(a.c.unread) > 0 {
+		n := copy(b, a.c.unread)
+		a.c.unread = a.c.unread[n:]
+		return n, nil
+	}
+	return a.c.in.Read(b)
+}
+
+// pending is how much of an answer has arrived but was not yet read, at least.
+func (c *conn) pending() int { return len(c.unread) + c.result.Buffered() + c.in.Buffered() }
 
 // noAnswer says what an error means before an answer.
 func noAnswer(err error) error {

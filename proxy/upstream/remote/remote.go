@@ -27,6 +27,7 @@ type Remote struct {
 
 	mu      sync.Mutex
 	closed  bool
+	pool    pool
 	running sync.WaitGroup // requests
 }
 
@@ -45,43 +46,41 @@ func Open(url string, opts Options) (*Remote, error) {
 		addr: place.addr, host: place.host, prefix: place.prefix,
 		opts: opts, tls: config, life: life, end: end,
 		dialer: net.Dialer{Control: control(opts.userTimeout())},
+		pool:   pool{all: map[*conn]struct{}{}},
 	}, nil
 }
 
-// enter admits a request, until leave is called. The context that it is to use
-// ends with ctx, with Close, or by cancel.
-func (u *Remote) enter(ctx context.Context) (_ context.Context, cancel context.CancelCauseFunc, leave func(), err error) {
+// enter admits a request, which calls u.running.Done at its end.
+func (u *Remote) enter() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
-		return nil, nil, nil, ErrClosed
+		return ErrClosed
 	}
 	u.running.Add(1)
-	ctx, cancel = context.WithCancelCause(ctx)
-	stop := context.AfterFunc(u.life, func() { cancel(ErrClosed) })
-	leave = func() {
-		stop()
-		cancel(nil)
-		u.running.Done()
-	}
-	return ctx, cancel, leave, nil
+	return nil
 }
 
-// explain adds to err why ctx has ended, if it has: both can be matched.
+// explain adds to err why ctx, or the store's life, has ended, if it has: both
+// can be matched.
 func (u *Remote) explain(ctx context.Context, err error) error {
+	if u.life.Err() != nil && !errors.Is(err, ErrClosed) {
+		err = fmt.Errorf("%w: %w", ErrClosed, err)
+	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 		return fmt.Errorf("store at %s: %w: %w", u.addr, cause, err)
 	}
 	return fmt.Errorf("store at %s: %w", u.addr, err)
 }
 
-// Close cuts the connections of requests in progress, which get errors, and
-// waits for them: nothing is sent after it. It returns nil; later calls too.
+// Close cuts all connections. Requests in progress get errors, and are waited
+// for: nothing is sent after it. It returns nil; later calls too.
 func (u *Remote) Close() error {
 	u.mu.Lock()
 	u.closed = true
 	u.mu.Unlock()
 	u.end()
+	u.cutAll()
 	u.running.Wait()
 	return nil
 }

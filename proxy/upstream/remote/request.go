@@ -20,34 +20,40 @@ var ours = map[string]bool{
 // (RFC 9110 section 8.6).
 var sized = map[string]bool{"PUT": true, "POST": true, "PATCH": true, "PROPPATCH": true}
 
-// head returns the bytes that go out before a body of size bytes, or before one
+// head writes to b what goes out before a body of size bytes, or before one
 // in chunks if size is -1. Target and
 // Host are taken as they are, so what would end a line early is refused.
-func (u *Remote) head(r *http.Request, size int64) ([]byte, error) {
+func (u *Remote) head(b *bytes.Buffer, r *http.Request, size int64) error {
 	host := u.host
 	if u.opts.HostKeep {
 		host = r.Host
 	}
 	switch {
 	case !token(r.Method):
-		return nil, fmt.Errorf("the method %q cannot be sent", r.Method)
+		return fmt.Errorf("the method %q cannot be sent", r.Method)
 	case !strings.HasPrefix(r.RequestURI, "/") || !visible(r.RequestURI):
-		return nil, fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
+		return fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
 	case !visible(host):
-		return nil, fmt.Errorf("the host %q cannot be sent", host)
+		return fmt.Errorf("the host %q cannot be sent", host)
 	}
-	var b bytes.Buffer
-	b.WriteString(r.Method + " " + u.prefix + r.RequestURI + " HTTP/1.1\r\nHost: " + host + "\r\n")
+	for _, text := range [...]string{r.Method, " ", u.prefix, r.RequestURI, " HTTP/1.1\r\nHost: ", host, "\r\n"} {
+		b.WriteString(text)
+	}
 	if size < 0 {
 		b.WriteString("Transfer-Encoding: chunked\r\n")
 	} else if size > 0 || sized[r.Method] {
-		b.WriteString("Content-Length: " + strconv.FormatInt(size, 10) + "\r\n")
+		b.WriteString("Content-Length: ")
+		b.Write(strconv.AppendInt(b.AvailableBuffer(), size, 10))
+		b.WriteString("\r\n")
 	}
-	if err := r.Header.WriteSubset(&b, ours); err != nil {
-		return nil, err
+	if err := r.Header.WriteSubset(b, ours); err != nil {
+		return err
 	}
-	b.WriteString("Connection: close\r\n\r\n")
-	return b.Bytes(), nil
+	if u.opts.Idle == 0 {
+		b.WriteString("Connection: close\r\n")
+	}
+	b.WriteString("\r\n")
+	return nil
 }
 
 // visible reports whether s stays one word in a request line or Host header.

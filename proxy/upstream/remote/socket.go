@@ -1,28 +1,56 @@
 package remote
 
 import (
+	"errors"
 	"net"
 	"sync"
+	"syscall"
 )
 
 // socket is a TCP connection that knows how many bytes the kernel has taken of
 // what was written to it. It hides that it could read from a file by itself
-// (sendfile), which would escape the count.
+// (sendfile), which would escape the count. It has one writer at a time.
 type socket struct {
 	net.Conn
 	tcp *net.TCPConn
+	raw syscall.RawConn
+	out writing
 
 	mu      sync.Mutex
 	written int64
+	hush    bool // nothing may have arrived when the next byte is written
 }
 
-func newSocket(tcp *net.TCPConn) *socket { return &socket{Conn: tcp, tcp: tcp} }
+// Why a connection is not written to.
+var (
+	errUnasked = errors.New("the store sent something before it was asked")
+	errLeft    = errors.New("the store has closed the connection")
+)
+
+func newSocket(tcp *net.TCPConn) (*socket, error) {
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{Conn: tcp, tcp: tcp, raw: raw}
+	s.out.init(s)
+	return s, nil
+}
 
 // count returns the number of bytes written so far.
 func (s *socket) count() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.written
+}
+
+// expectSilence has the next write fail, with nothing sent, if something has
+// arrived until then, the end of the connection included: what is read after a
+// request must be its answer. It is looked at right before the write.
+func (s *socket) expectSilence() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hush = true
 }
 
 // cut resets the connection: what the kernel has not sent is discarded, reads

@@ -7,43 +7,103 @@ import (
 	"syscall"
 )
 
+// canPeek: whether something has arrived can be known without waiting for it.
+const canPeek = true
+
+// writing is a write in progress. It is kept with its socket so that writes
+// allocate nothing.
+type writing struct {
+	left     []byte
+	n        int
+	err      error
+	all, now func(fd uintptr) (done bool)
+	peeked   [1]byte
+}
+
+func (w *writing) init(s *socket) {
+	w.all = func(fd uintptr) bool {
+		s.writeOnce(int(fd))
+		return w.err != syscall.EAGAIN
+	}
+	w.now = func(fd uintptr) bool {
+		s.writeOnce(int(fd))
+		return true
+	}
+}
+
 // Write implements io.Writer. Each write to the kernel is counted before
 // anybody can learn of it: an answer to its last byte may wake its reader
 // before a Write of net returns, and would look like an early one.
 func (s *socket) Write(b []byte) (n int, err error) {
-	raw, err := s.tcp.SyscallConn()
-	if err != nil {
-		return 0, err
+	for n < len(b) && err == nil {
+		var m int
+		m, err = s.write(b[n:], s.out.all)
+		n += m
 	}
-	for n < len(b) {
-		var writeErr error
-		err := raw.Write(func(fd uintptr) (done bool) {
-			var m int
-			m, writeErr = s.writeOnce(int(fd), b[n:])
-			n += m
-			return writeErr != syscall.EAGAIN
-		})
-		if err != nil {
-			return n, err
-		}
-		if writeErr != nil {
-			return n, os.NewSyscallError("write", writeErr)
-		}
+	return n, err
+}
+
+// writeNow writes what the kernel takes at once, which may be nothing.
+func (s *socket) writeNow(b []byte) (int, error) {
+	n, err := s.write(b, s.out.now)
+	if err == syscall.EAGAIN {
+		err = nil
 	}
-	return n, nil
+	return n, err
+}
+
+func (s *socket) write(b []byte, once func(fd uintptr) bool) (int, error) {
+	w := &s.out
+	w.left, w.n, w.err = b, 0, nil
+	err := s.raw.Write(once)
+	w.left = nil
+	if err == nil {
+		err = w.err
+	}
+	if errno, ok := err.(syscall.Errno); ok && errno != syscall.EAGAIN {
+		err = os.NewSyscallError("write", errno)
+	}
+	return w.n, err
 }
 
 // writeOnce does not block: net's sockets never do.
-func (s *socket) writeOnce(fd int, b []byte) (int, error) {
+func (s *socket) writeOnce(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	w := &s.out
+	if s.hush {
+		if w.err = w.silent(fd); w.err != nil {
+			return
+		}
+		s.hush = false
+	}
 	for {
-		n, err := syscall.Write(fd, b)
+		var n int
+		n, w.err = syscall.Write(fd, w.left)
 		if n > 0 {
 			s.written += int64(n)
+			w.n = n
 		}
-		if err != syscall.EINTR {
-			return max(n, 0), err
+		if w.err != syscall.EINTR {
+			return
+		}
+	}
+}
+
+// silent returns an error unless nothing has arrived.
+func (w *writing) silent(fd int) error {
+	for {
+		n, _, err := syscall.Recvfrom(fd, w.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		switch {
+		case err == syscall.EINTR:
+		case err == syscall.EAGAIN:
+			return nil
+		case err != nil:
+			return os.NewSyscallError("recv", err)
+		case n == 0:
+			return errLeft
+		default:
+			return errUnasked
 		}
 	}
 }

@@ -20,16 +20,10 @@ func (u *Remote) Stream(ctx context.Context, r *http.Request, body io.Reader, si
 	if size < -1 {
 		return nil, fence.NotSent, errors.New("the body to send has a negative size")
 	}
-	return u.write(ctx, r, stoppable{body}, size)
-}
-
-// stoppable marks the body of Stream: others may be closed by their owners only.
-type stoppable struct{ io.Reader }
-
-// Close ends a Read in progress, if the body can.
-func (s stoppable) Close() error {
-	if c, ok := s.Reader.(io.Closer); ok {
-		return c.Close()
+	m, err := u.message(r, body, size)
+	if err != nil {
+		return nil, fence.NotSent, err
 	}
-	return nil
+	m.arrive = true
+	return u.write(ctx, r, m)
 }

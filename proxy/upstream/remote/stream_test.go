@@ -37,11 +37,13 @@ func TestStreamPassesOnWhatHasCome(t *testing.T) {
 				}
 				for i, want := range c.parts {
 					more <- []string{"one", "three", "to"}[i]
+					if i == len(c.parts)-1 {
+						close(more)
+					}
 					if got := p.body(len(want)); got != want {
 						t.Errorf("the store got %q, want %q", got, want)
 					}
 				}
-				close(more)
 				if got := p.body(len(c.end)); got != c.end {
 					t.Errorf("the store got %q at the end, want %q", got, c.end)
 				}

@@ -18,7 +18,7 @@ func (o Options) tlsConfig(p place) (*tls.Config, error) {
 		ServerName: p.name,
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"http/1.1"},
-		// A connection serves one request, so full handshakes would be many.
+		// Without, many connections that serve one request would be dear.
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
 	}
 	if o.ServerName != "" {

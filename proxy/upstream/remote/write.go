@@ -21,36 +21,43 @@ func (u *Remote) Write(ctx context.Context, r *http.Request, body io.Reader, siz
 	if size < 0 {
 		return nil, fence.NotSent, errors.New("the body to send has no size")
 	}
-	return u.write(ctx, r, body, size)
+	m, err := u.message(r, body, size)
+	if err != nil {
+		return nil, fence.NotSent, err
+	}
+	return u.write(ctx, r, m)
 }
 
-func (u *Remote) write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
-	head, err := u.head(r, size)
-	if err != nil {
+func (u *Remote) write(ctx context.Context, r *http.Request, m *message) (*http.Response, fence.Outcome, error) {
+	defer m.release()
+	if err := u.enter(); err != nil {
 		return nil, fence.NotSent, err
 	}
-	ctx, _, leave, err := u.enter(ctx)
-	if err != nil {
+	defer u.running.Done()
+	c, res, err := u.ask(ctx, m)
+	if c == nil {
 		return nil, fence.NotSent, err
 	}
-	defer leave()
-	c, err := u.dial(ctx)
-	if err != nil {
-		return nil, fence.NotSent, err
-	}
-	res, err := c.ask(r.Method, head, body, size)
-	seen := evidence{method: r.Method, copies: len(r.Header["X-Amz-Copy-Source"]) > 0}
+	seen := evidence{method: m.method, copies: len(r.Header["X-Amz-Copy-Source"]) > 0}
 	if err == nil {
 		seen.status = res.StatusCode
 		seen.end = takeIn(res)
-		if success(seen.status) {
+		if success(seen.status) && c.sent != nil {
 			<-c.sent
 		}
 	}
-	sendErr := c.end()
+	if !c.over() {
+		u.drop(c)
+	}
+	sendErr := c.sendErr
 	seen.wrote = c.wrote()
 	seen.whole = err == nil && sendErr == nil && c.answered == c.socket.count()
 	outcome := seen.outcome(u.opts.DefiniteStatuses)
+	if outcome == fence.Definite {
+		u.finish(c, m, seen.status, seen.end)
+	} else {
+		u.drop(c)
+	}
 	switch {
 	case err == nil && seen.bodyCounts() && seen.end == broken:
 		err = errors.New("the answer broke off, or is too large")

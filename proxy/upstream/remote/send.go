@@ -1,0 +1,96 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+)
+
+// ask sends m and returns its final answer, the body of which is still to be
+// read from the connection. Without a connection nothing was sent; with one that
+// comes with an error, it has been dropped.
+//
+// There is one attempt. Only a connection that was kept, and turns out to be
+// dead before the kernel has taken a byte, is replaced.
+func (u *Remote) ask(ctx context.Context, m *message) (*conn, *http.Response, error) {
+	for {
+		c, err := u.connect(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := m.fill(); err != nil {
+			u.drop(c)
+			return nil, nil, u.explain(ctx, bodyError(err))
+		}
+		res, err := c.ask(m)
+		if err == nil {
+			return c, res, nil
+		}
+		u.drop(c)
+		if c.wrote() || !c.used || ctx.Err() != nil {
+			return c, nil, err
+		}
+	}
+}
+
+// ask sends m, filled, and returns the final answer. It does not wait until all
+// is sent: storage may answer early. What the kernel takes at once is all that
+// most requests have.
+func (c *conn) ask(m *message) (*http.Response, error) {
+	n, err := c.begin(m.buf.Bytes())
+	switch {
+	case err != nil && !c.wrote():
+		return nil, err
+	case err != nil:
+		c.sendErr = err // there may be an answer nevertheless
+	case n == m.buf.Len() && m.left == 0:
+		m.release() // the answer may take long
+	default:
+		c.sent = make(chan struct{})
+		if m.arrive {
+			c.body, _ = m.body.(interface{ Close() error })
+		}
+		go func() {
+			defer close(c.sent)
+			c.sendErr = c.send(m, n)
+		}()
+	}
+	return c.receive(m.method)
+}
+
+// begin writes of text what the kernel takes at once. TLS takes all: it cannot
+// go on later, and what it has fits into the kernel.
+func (c *conn) begin(text []byte) (int, error) {
+	if c.secure == nil {
+		return c.socket.writeNow(text)
+	}
+	return c.secure.Write(text)
+}
+
+// send writes all of m but the first n bytes.
+func (c *conn) send(m *message, n int) error {
+	if text := m.buf.Bytes()[n:]; len(text) > 0 {
+		if _, err := c.text.Write(text); err != nil {
+			return err
+		}
+	}
+	if m.left == 0 {
+		return nil
+	}
+	m.buf.Reset()
+	m.buf.Grow(chunk)
+	b := m.buf.AvailableBuffer()[:chunk]
+	for m.left != 0 {
+		piece, err := m.next(b)
+		if err != nil {
+			c.cut() // the store waits for what will not come, and we for it
+			return bodyError(err)
+		}
+		if _, err := c.text.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func bodyError(err error) error { return fmt.Errorf("the body to send: %w", err) }
