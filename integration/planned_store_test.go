@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,11 +13,15 @@ import (
 )
 
 // overFakeStore starts a store that misbehaves as planned, and a fencegate with
-// these arguments in front of it.
+// these arguments in front of it. Without another settle time its first hold is
+// short.
 func overFakeStore(t testing.TB, args ...string) (*harness.FakeStore, *harness.Server) {
 	t.Helper()
 	store := harness.NewFakeStore(t)
-	return store, harness.Fencegate(t, append([]string{"--upstream", store.URL()}, args...)...)
+	if !slices.Contains(args, "--settle") {
+		args = append(args, "--settle", "300ms")
+	}
+	return store, harness.Fencegate(t, append(args, "--upstream", store.URL())...)
 }
 
 // configured writes a configuration file with these routes, in YAML, and
@@ -73,18 +78,28 @@ func sees(store *harness.FakeStore, method, path string) harness.Request {
 	})
 }
 
-// awaitWaiting waits until n requests wait for their turn. It fails as soon as
-// the store has seen more than the requests it may have seen by then.
-func awaitWaiting(t testing.TB, s *harness.Server, n int, store *harness.FakeStore, seen int) {
+// awaitBlocked waits until n requests wait for their turn, and not only for the
+// ledger: a write to elsewhere that raises its mark after theirs has passed. It
+// fails as soon as the store has seen one of them.
+func awaitBlocked(t testing.TB, s *harness.Server, n int, store *harness.FakeStore) {
 	t.Helper()
-	harness.Eventually(t, "requests to wait for their turn", func() (any, bool) {
-		if requests := store.Requests(); len(requests) > seen {
-			t.Fatalf("the store has seen %v, want %d requests only", requests, seen)
+	seen := len(store.Requests())
+	look := func(more int) {
+		t.Helper()
+		if requests := store.Requests(); len(requests) > seen+more {
+			t.Fatalf("the store has seen %v, want %d requests only", requests, seen+more)
 		}
+	}
+	harness.Eventually(t, "requests to wait for their turn", func() (any, bool) {
+		look(0)
 		waiting := s.Metrics().Gauge("fencegate_waiting_requests")
 		return waiting, waiting == float64(n)
 	})
+	says(t, s, "201", "PUT", elsewhere, stampOf(1, "another"), "from another")
+	look(1)
 }
+
+const elsewhere = "/elsewhere"
 
 // tookEffect compares what happened at the store, each "METHOD /path id".
 func tookEffect(t testing.TB, store *harness.FakeStore, want ...string) {

@@ -22,7 +22,13 @@ type wire struct {
 
 func dial(t testing.TB, s *harness.Server) *wire {
 	t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+	return dialAddr(t, strings.TrimPrefix(s.URL(), "http://"))
+}
+
+// dialAddr is dial for what leads to fencegate.
+func dialAddr(t testing.TB, addr string) *wire {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

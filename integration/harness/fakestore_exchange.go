@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // exchange is one request to a FakeStore and its answer.
@@ -19,7 +18,6 @@ type exchange struct {
 	head  *http.Request
 	r     *Request
 	plan  Plan
-	last  time.Duration // when look has seen the connection
 }
 
 // run follows the plan and reports whether the connection may serve another
@@ -29,6 +27,9 @@ func (x *exchange) run() bool {
 		if !x.say("HTTP/1.1 " + first + "\r\n\r\n") {
 			break // whoever is gone may still be planned to have an effect
 		}
+	}
+	if !x.store.await(x.plan.WaitBody) {
+		return false
 	}
 	if x.plan.Early {
 		if !x.answer(cmp.Or(x.plan.Status, http.StatusRequestEntityTooLarge), x.plan.Body) || x.plan.Close {
@@ -47,18 +48,14 @@ func (x *exchange) run() bool {
 		}
 		return false
 	}
-	x.look()
 	x.drop(x.plan.Drop)
 	if x.plan.UntilGone {
 		x.untilGone()
 	}
-	if !x.store.await(x.plan.Wait) || !x.pass(x.plan.Delay) {
+	if !x.store.await(x.plan.Wait) || !x.store.pass(x.plan.Delay) {
 		return false
 	}
-	status, text := x.store.take(x, body)
-	if status == 0 {
-		return false
-	}
+	status, text := x.store.take(x.r, body, x.plan.NoEffect)
 	if x.plan.Status > 0 {
 		status = x.plan.Status
 	}
@@ -87,14 +84,7 @@ func (x *exchange) receive() (string, error) {
 
 // untilGone waits for the end of the connection, or for bytes of a next
 // request, which nobody sends before the answer.
-func (x *exchange) untilGone() {
-	if x.plan.Settle <= 0 {
-		_, _ = x.in.Peek(1)
-		return
-	}
-	for x.look() && x.store.pass(settleLook) {
-	}
-}
+func (x *exchange) untilGone() { _, _ = x.in.Peek(1) }
 
 func (x *exchange) drop(how Drop) {
 	switch how {

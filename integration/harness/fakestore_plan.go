@@ -12,6 +12,9 @@ type Plan struct {
 	// First are status lines of informational answers that go out before the
 	// body is read: "103 Early Hints".
 	First []string
+	// WaitBody, if not nil, is waited for before the body is read: it stays in
+	// the kernels on the way.
+	WaitBody <-chan struct{}
 	// Early answers before the body is read, with Status or 413. Unless Close is
 	// set, the rest of the request is then received, as far as it comes. It has
 	// no effect.
@@ -30,11 +33,6 @@ type Plan struct {
 	Wait <-chan struct{}
 	// Delay passes before the effect.
 	Delay time.Duration
-	// Settle, if above 0, keeps the store to what a fence relies on, however slow
-	// the test is: the effect comes while the connection is there, or less than
-	// Settle after it was last seen there, or never. Then there is no answer
-	// either.
-	Settle time.Duration
 	// NoEffect changes nothing, whatever the answer says.
 	NoEffect bool
 	// Lose closes the connection instead of answering.

@@ -157,7 +157,7 @@ func TestFakeStorePlans(t *testing.T) {
 		none bool // no effect
 	}{
 		"ordinary":      {plan: Plan{}, then: func(c *talk) { c.says("201"); c.put("/b", "next"); c.says("201") }},
-		"delayed":       {plan: Plan{Delay: time.Millisecond, Wait: event, WaitAnswer: event}, then: func(c *talk) { c.says("201") }},
+		"delayed":       {plan: Plan{Delay: time.Millisecond, WaitBody: event, Wait: event, WaitAnswer: event}, then: func(c *talk) { c.says("201") }},
 		"early":         {plan: Plan{Early: true}, then: func(c *talk) { c.says("413") }, none: true},
 		"early, closed": {plan: Plan{Early: true, Status: 401, Close: true}, then: func(c *talk) { c.says("401") }, none: true},
 		"after its end": {plan: Plan{Drop: FIN, Delay: time.Millisecond}, then: func(c *talk) { c.ends(io.EOF) }},
