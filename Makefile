@@ -32,6 +32,13 @@ bench: ## what a write costs, beside nginx (more flags: make bench ARGS=-quick)
 	@.ci/setup bench
 	go run ./integration/bench $(ARGS)
 
+# Without the race detector, for more writes in the same time; make test runs
+# it with. FENCEGATE_SOAK=1 goes on until the counts of a release are reached.
+SEED := 0
+TIME := 1m
+torture: setup ## all faults at once against the promises; SEED=n TIME=10m
+	go test -count=1 -v -timeout 6h -run 'TestTorture$$' ./integration/torture -seed=$(SEED) -time=$(TIME)
+
 lint: setup ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; fi
 	go vet ./...

@@ -60,6 +60,8 @@ var histories = []struct {
 		[]Operation{put("a", 1, 0, 100, 201, ""), get("r", 0, 50, 60, "a")}, []Effect{took(10, "a")}}, nil},
 	{"an old holder's read sees a later write", History{
 		[]Operation{put("b", 2, 20, 40, 201, ""), get("r", 1, 0, 60, "b")}, []Effect{took(30, "b")}}, nil},
+	{"a read that fails sees nothing", History{
+		[]Operation{put("b", 2, 0, 10, 201, ""), with(get("r", 2, 20, 40, ""), func(o *Operation) { o.Status = 503 })}, []Effect{took(5, "b")}}, nil},
 	{"refused", History{
 		[]Operation{put("b", 2, 20, 40, 201, ""), put("a", 1, 50, 60, 412, "stale_token")}, []Effect{took(30, "b")}}, nil},
 	{"a delete of a tree", History{

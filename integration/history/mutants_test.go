@@ -32,7 +32,7 @@ func run(random *rand.Rand, holders int) History {
 			case 0:
 				o.Kind = Delete
 			case 1:
-				o.Kind, o.Value, o.Return = Get, value[object], tick()
+				o.Kind, o.Status, o.Value, o.Return = Get, 200, value[object], tick()
 				h.Operations = append(h.Operations, o)
 				continue
 			case 2:

@@ -81,6 +81,11 @@ func (o *Operation) Succeeded() bool {
 	return o.ByStore() && o.Status/100 == 2 && o.Status != http.StatusAccepted
 }
 
+// Saw reports whether its answer tells what the object held.
+func (o *Operation) Saw() bool {
+	return o.Kind == Get && o.ByStore() && (o.Status == http.StatusOK || o.Status == http.StatusNotFound)
+}
+
 // Unknown reports whether it may or may not have taken effect, as far as its
 // client knows.
 func (o *Operation) Unknown() bool { return !o.Succeeded() && !o.Refused() }

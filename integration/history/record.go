@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"sync"
 )
 
@@ -79,9 +82,26 @@ func Read(in io.Reader) ([]Operation, error) {
 	}
 }
 
-// Write writes operations or effects as lines, as they are kept with a
-// violation.
-func Write[T Operation | Effect](out io.Writer, items []T) error {
+// Save keeps a history and what was found in it in the files operations.jsonl,
+// effects.jsonl and violations.jsonl.
+func Save(dir string, h History, v Verdict) error {
+	for name, write := range map[string]func(io.Writer) error{
+		"operations.jsonl": func(out io.Writer) error { return writeLines(out, h.Operations) },
+		"effects.jsonl":    func(out io.Writer) error { return writeLines(out, h.Effects) },
+		"violations.jsonl": func(out io.Writer) error { return writeLines(out, v.Violations) },
+	} {
+		file, err := os.Create(filepath.Join(dir, name))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(write(file), file.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func writeLines[T any](out io.Writer, items []T) error {
 	buffered := bufio.NewWriter(out)
 	lines := json.NewEncoder(buffered)
 	for i := range items {

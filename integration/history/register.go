@@ -79,6 +79,7 @@ func CheckRegisters(h History, by Evidence, patience time.Duration) (found []Vio
 	histories := stepsOf(h, by)
 	for _, object := range slices.Sorted(maps.Keys(histories)) {
 		now := state{}
+	parts:
 		for _, part := range parts(histories[object]) {
 			left := max(time.Until(deadline), time.Millisecond)
 			switch porcupine.CheckOperationsTimeout(registerFrom(now), part, left) {
@@ -86,9 +87,8 @@ func CheckRegisters(h History, by Evidence, patience time.Duration) (found []Vio
 				undecided = append(undecided, object)
 			case porcupine.Illegal:
 				found = append(found, explain(object, by, now, part, h, max(time.Until(deadline), time.Second)))
+				break parts // what the register was from here on is not known
 			}
-			// Behind a violation nothing more can be said, but a wrong start must not
-			// be reported for each part that follows.
 			now = after(now, part)
 		}
 	}
@@ -115,7 +115,7 @@ func stepsOf(h History, by Evidence) map[string][]porcupine.Operation {
 				}
 			}
 		}
-		if o.Kind == Get && o.ByStore() {
+		if o.Saw() {
 			add(o.Object, step{read, 0, o.Value, o}, o.Call, o.Return)
 		}
 		if !o.IsWrite() {
@@ -155,7 +155,7 @@ func firstSeen(h History) map[string]int64 {
 	seen := map[string]int64{}
 	for i := range h.Operations {
 		o := &h.Operations[i]
-		if o.Kind != Get || !o.ByStore() || o.Value == "" {
+		if !o.Saw() || o.Value == "" {
 			continue
 		}
 		if at, again := seen[o.Value]; !again || o.Return < at {

@@ -2,7 +2,6 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,11 +23,11 @@ const (
 
 // A Violation is a broken promise, with the operations and effects that show it.
 type Violation struct {
-	Promise    Promise
-	Object     string
-	What       string
-	Operations []Operation
-	Effects    []Effect
+	Promise    Promise     `json:"promise"`
+	Object     string      `json:"object"`
+	What       string      `json:"what"`
+	Operations []Operation `json:"operations"`
+	Effects    []Effect    `json:"effects"`
 }
 
 // String tells it in the order of events, times in ms since the first of them.
@@ -66,11 +65,4 @@ func at(o Operation) string {
 		return ""
 	}
 	return " at " + o.Object
-}
-
-// MarshalJSON keeps a violation readable in a file.
-func (v Violation) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{
-		"promise": v.Promise, "object": v.Object, "what": v.What, "operations": v.Operations, "effects": v.Effects,
-	})
 }
