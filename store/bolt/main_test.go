@@ -30,6 +30,7 @@ var helpers = map[string]func(dir string){
 	"hold":          helpHold,
 	"commit":        helpCommit,
 	"faults":        helpFaults,
+	"repair":        helpRepair,
 	"create":        helpCreate,
 	"create-nobody": func(dir string) { becomeNobody(); helpCreate(dir) },
 	"open-nobody":   func(dir string) { becomeNobody(); helpOpen(dir) },
@@ -188,6 +189,13 @@ func helpFaults(dir string) {
 	}
 	fmt.Println("read", class(l.Read([]fence.Key{row("/last", 1, "").Key}, make([]fence.Row, 1))))
 	fmt.Println("close", class(l.Close(true)))
+}
+
+// helpRepair repairs a suspect ledger.
+func helpRepair(dir string) {
+	r, err := MakeSound(context.Background(), dir, noWait, RepairOptions{})
+	fatal(err)
+	fmt.Println("repaired", r.Needed)
 }
 
 func helpCreate(dir string) {
