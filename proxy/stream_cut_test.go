@@ -129,6 +129,8 @@ func TestStreamBreaksOff(t *testing.T) {
 		{name: "nothing of what was declared", head: "Content-Length: 10", half: true, why: "ended early"},
 		{name: "a chunk ends early", head: "Transfer-Encoding: chunked", body: "a\r\nshort", half: true, part: "short", why: "ended early"},
 		{name: "the last chunk is missing", head: "Transfer-Encoding: chunked", body: "5\r\nshort\r\n", half: true, part: "short", why: "ended early"},
+		{name: "the last chunk ends early", head: "Transfer-Encoding: chunked", body: "5\r\nshort\r\n0\r\n", half: true, part: "short", why: "ended early"},
+		{name: "nothing comes behind the last chunk", head: "Transfer-Encoding: chunked", body: "5\r\nshort\r\n0\r\n", limits: short, part: "short", why: "too slowly or stopped"},
 		{name: "no chunk", head: "Transfer-Encoding: chunked", body: "not a chunk\r\n\r\n", why: "malformed"},
 		{name: "a chunk without its end", head: "Transfer-Encoding: chunked", body: "2\r\nabc\r\n0\r\n\r\n", part: "ab", why: "malformed"},
 		{name: "too large", head: "Transfer-Encoding: chunked", body: "4\r\nabcd\r\n0\r\n\r\n", limits: BodyLimits{Max: 3}, part: "abcd", why: "max_body"},
