@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // exchange is one request to a FakeStore and its answer.
@@ -18,6 +19,7 @@ type exchange struct {
 	head  *http.Request
 	r     *Request
 	plan  Plan
+	last  time.Duration // when look has seen the connection
 }
 
 // run follows the plan and reports whether the connection may serve another
@@ -48,14 +50,18 @@ func (x *exchange) run() bool {
 		}
 		return false
 	}
+	x.look()
 	x.drop(x.plan.Drop)
 	if x.plan.UntilGone {
 		x.untilGone()
 	}
-	if !x.store.await(x.plan.Wait) || !x.store.pass(x.plan.Delay) {
+	if !x.store.await(x.plan.Wait) || !x.pass(x.plan.Delay) {
 		return false
 	}
-	status, text := x.store.take(x.r, body, x.plan.NoEffect)
+	status, text := x.store.take(x, body)
+	if status == 0 {
+		return false
+	}
 	if x.plan.Status > 0 {
 		status = x.plan.Status
 	}
@@ -84,7 +90,14 @@ func (x *exchange) receive() (string, error) {
 
 // untilGone waits for the end of the connection, or for bytes of a next
 // request, which nobody sends before the answer.
-func (x *exchange) untilGone() { _, _ = x.in.Peek(1) }
+func (x *exchange) untilGone() {
+	if x.plan.Settle <= 0 {
+		_, _ = x.in.Peek(1)
+		return
+	}
+	for x.look() && x.store.pass(settleLook) {
+	}
+}
 
 func (x *exchange) drop(how Drop) {
 	switch how {

@@ -33,6 +33,11 @@ type Plan struct {
 	Wait <-chan struct{}
 	// Delay passes before the effect.
 	Delay time.Duration
+	// Settle, if above 0, keeps the store to what a fence relies on, however slow
+	// the test is: the effect comes while the connection is there, or less than
+	// Settle after it was last seen there, or never. Then there is no answer
+	// either.
+	Settle time.Duration
 	// NoEffect changes nothing, whatever the answer says.
 	NoEffect bool
 	// Lose closes the connection instead of answering.
