@@ -26,6 +26,7 @@ type serveConfig struct {
 	Upstream        string
 	Settle          time.Duration // 0 if not given: settleFor chooses
 	UpstreamTimeout time.Duration
+	UpstreamIdle    time.Duration
 	HostKeep        bool
 	TLS             tlsConfig
 
@@ -104,6 +105,6 @@ func (c *serveConfig) remoteOptions(settle time.Duration, definite []int) remote
 	return remote.Options{
 		HostKeep: c.HostKeep,
 		CAFile:   c.TLS.CA, ServerName: c.TLS.ServerName, CertFile: c.TLS.Cert, KeyFile: c.TLS.Key,
-		ReadTimeout: c.UpstreamTimeout, Settle: settle, DefiniteStatuses: definite,
+		ReadTimeout: c.UpstreamTimeout, Idle: c.UpstreamIdle, Settle: settle, DefiniteStatuses: definite,
 	}
 }

@@ -19,6 +19,7 @@ var other = map[string]struct{ file, env, flag string }{
 	"tls.key":          {"file.pem", "env.pem", "flag.pem"},
 	"settle":           {"1s", "2s", "3s"},
 	"upstream_timeout": {"1s", "2s", "3s"},
+	"upstream_idle":    {"1s", "0s", "3s"},
 	"forward_token":    {"false", "false", "false"},
 	"state":            {"/file", "/env", "/flag"},
 	"ledger":           {"bolt:/file", "bolt:/env", "bolt:/flag"},

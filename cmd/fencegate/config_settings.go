@@ -42,8 +42,8 @@ var settings = []setting{
 		set: func(c *serveConfig, s string) error { return setDuration(&c.Settle, s, 0) }},
 	{key: "upstream_timeout", hint: "DURATION", def: "5m", help: "How long one request may take at the store.",
 		set: func(c *serveConfig, s string) error { return setDuration(&c.UpstreamTimeout, s, 1) }},
-	{key: "upstream_idle", hint: "DURATION", note: "connections to the store are used once", remote: true, help: "How long to keep unused connections to the store. Not available yet.",
-		set: func(*serveConfig, string) error { return errNotYet }},
+	{key: "upstream_idle", hint: "DURATION", def: "2s", remote: true, help: "How long to keep unused connections to the store, less than the store does; 0s for one connection per request.",
+		set: func(c *serveConfig, s string) error { return setDuration(&c.UpstreamIdle, s, 0) }},
 	{key: "forward_token", shape: shapeBool, hint: "true|false", def: "false", help: "Send the store the fencing headers too. Not available yet.",
 		set: func(_ *serveConfig, s string) error { return oneOf(s, []string{"false"}, "true") }},
 
