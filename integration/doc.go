@@ -12,6 +12,7 @@
 //     make test, all of them with make soak.
 //   - arrows_test.go says which package may import which, tree_test.go what
 //     may lie in the repository.
+//   - bench/ is a program that measures what a write costs: make bench.
 //   - deploy/ is how fencegate is run in a container and as a service. Tests run
 //     it as it is written there, in namespaces of their own; no engine is needed.
 //   - DEFECTS.md has a row for every defect that a promise suffered from.

@@ -46,10 +46,10 @@ func start(args []string) error {
 	if stopped := b.stop(); err == nil {
 		err = stopped
 	}
-	if err != nil { // the logs in it may tell more
+	if err != nil && len(b.servers) > 0 { // what they have printed may tell more
 		return fmt.Errorf("%w\nwhat was printed meanwhile is in %s", err, dir)
 	}
-	return os.RemoveAll(dir)
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // whole is everything between making the work directory and removing it.
