@@ -92,7 +92,7 @@ func TestAbortedUploadsOverARemoteStore(t *testing.T) {
 	for _, kind := range abortions {
 		a.abort(kind, harness.Scale(7_000)/len(abortions))
 	}
-	close(store.release)
+	store.release()
 	held.Wait()
 	a.leftNothing()
 	if staged := store.staged(); len(staged) != 1 || staged["/held"] != "held" {
@@ -237,11 +237,11 @@ func (a *aborter) leftNothing() {
 	}
 }
 
-// abortedStore keeps the write of what is held until release is closed, and
+// abortedStore keeps the write of what is held until release is called, and
 // remembers which bodies came whole.
 type abortedStore struct {
 	*httptest.Server
-	release chan struct{}
+	release func()
 
 	mu   sync.Mutex
 	seen map[string]string
@@ -249,7 +249,8 @@ type abortedStore struct {
 
 func newAbortedStore(t *testing.T) *abortedStore {
 	t.Helper()
-	s := &abortedStore{release: make(chan struct{}), seen: map[string]string{}}
+	let := make(chan struct{})
+	s := &abortedStore{release: sync.OnceFunc(func() { close(let) }), seen: map[string]string{}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/stream") {
 			s.note(r.URL.Path, "begun")
@@ -259,12 +260,13 @@ func newAbortedStore(t *testing.T) *abortedStore {
 			return
 		}
 		if strings.HasSuffix(r.URL.Path, "/held") {
-			<-s.release
+			<-let
 		}
 		s.note(r.URL.Path, string(text))
 		w.WriteHeader(http.StatusCreated)
 	}))
 	t.Cleanup(s.Close)
+	t.Cleanup(s.release)
 	return s
 }
 

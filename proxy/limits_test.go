@@ -175,3 +175,18 @@ func TestAnswerThatIsNotTaken(t *testing.T) {
 	w.answers(200, "small")
 	w.says("PUT /a\nX-Fencing-Token: 5\n\nv", want{status: 200, body: "small"})
 }
+
+// What the ledger takes to look a row up is not the client's time.
+func TestSlowLedgerMakesNoSlowClient(t *testing.T) {
+	t.Parallel()
+	const idle = 300 * time.Millisecond
+	w := open(t, limits(BodyLimits{Idle: idle}))
+	w.ledger.OnRead = func([]fence.Key) error { time.Sleep(2 * idle); return nil } // the slow ledger that this is about
+	c := w.dial()
+	request := "PUT /a\nX-Fencing-Token: 5\nContent-Length: 6"
+	c.send(request)
+	c.raw("abc")
+	w.received(3)
+	c.raw("def")
+	c.gets(request, stored)
+}
