@@ -127,12 +127,15 @@ func sees(t *Touch, k Key) (above, below bool) {
 
 // judgeSiblings judges the touches of one request by the rows that the others
 // of them are about to raise, so that no request raises rows that refuse it.
+// Touches that are only observed raise rows too. Of the verdicts on enforced
+// touches it returns the first, or else of those on observed ones.
 func judgeSiblings(touches []Touch) Verdict {
+	var observed Verdict
 	for i := range touches {
 		t := &touches[i]
 		for j := range touches {
 			o := &touches[j]
-			if i == j || o.Token == NoToken || o.Passive || !o.Policy.Enforced() {
+			if i == j || o.Token == NoToken || o.Passive {
 				continue
 			}
 			row := Row{Key: o.key(), Token: o.Token, Owner: o.Owner, Client: o.Client}
@@ -143,13 +146,17 @@ func judgeSiblings(touches []Touch) Verdict {
 			case under:
 				s.below.add(t, row)
 			}
-			if v := judge(t, &s); !v.OK() {
-				v.Touch = i
+			v := judge(t, &s)
+			v.Touch = i
+			switch {
+			case !v.OK() && t.Policy.Enforced():
 				return v
+			case !v.OK() && observed.OK():
+				observed = v
 			}
 		}
 	}
-	return Verdict{}
+	return observed
 }
 
 // blocks reports whether b, a begun write or the entry of an uncertain one, is

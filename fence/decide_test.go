@@ -175,6 +175,7 @@ func TestBlocks(t *testing.T) {
 }
 
 func TestJudgeSiblings(t *testing.T) {
+	observed := func(t Touch) Touch { t.Policy = Observe; return t }
 	for _, c := range []struct {
 		name    string
 		touches []Touch
@@ -185,6 +186,9 @@ func TestJudgeSiblings(t *testing.T) {
 		{"below with a higher token", []Touch{tree("/a", 4, "x"), tree("/a/b", 7, "y")}, StaleToken},
 		{"twice with two owners", []Touch{put("/a", 4, "x"), put("/a", 4, "y")}, OwnerConflict},
 		{"twice the same", []Touch{put("/a", 4, "x"), put("/a", 4, "x")}, Passed},
+		{"in a tree that is observed", []Touch{tree("/a/b", 4, "x"), observed(tree("/a", 7, "x"))}, StaleToken},
+		{"an observed one before", []Touch{observed(put("/a", 4, "x")), put("/a", 7, "x"), put("/a", 7, "y")}, OwnerConflict},
+		{"beside an open one", []Touch{put("/a", 4, "x"), with(put("/a", 0, ""), func(t *Touch) { t.Policy = Open })}, Passed},
 	} {
 		got := judgeSiblings(c.touches).Reason
 		if got == TreeFenced && c.want == StaleToken {
