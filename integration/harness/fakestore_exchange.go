@@ -62,6 +62,9 @@ func (x *exchange) run() bool {
 	if status == 0 {
 		return false
 	}
+	if x.plan.Then != nil {
+		x.plan.Then()
+	}
 	if x.plan.Status > 0 {
 		status = x.plan.Status
 	}

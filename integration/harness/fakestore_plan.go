@@ -40,6 +40,8 @@ type Plan struct {
 	Settle time.Duration
 	// NoEffect changes nothing, whatever the answer says.
 	NoEffect bool
+	// Then, if not nil, is called between effect and answer.
+	Then func()
 	// Lose closes the connection instead of answering.
 	Lose bool
 	// Never gives no answer, and keeps the connection until the other side

@@ -34,7 +34,7 @@ func (c counts) reach(wanted counts) bool {
 // order is that of the table; what is not in it comes last.
 var order = []string{
 	"seeds", "fenced writes", "effects", "succeeded", "unknown", "other answers of the store", "refused", "reads", "claims", "claims granted",
-	"client pauses", "clients killed", "kills", "restarts", "fence pauses", "redis losses", "script flushes",
+	"client pauses", "clients killed", "kills", "kills at a chosen moment", "restarts", "fence pauses", "redis losses", "script flushes",
 	"network faults", "network faults at the store", "network faults at redis",
 	"S1 violations", "S2 violations", "S3 violations", "S4 violations", "S5 violations", "other violations", "registers undecided",
 }
@@ -105,7 +105,7 @@ func (c counts) of(h history.History, v history.Verdict) {
 func floors(d time.Duration) counts {
 	seconds := int(d.Seconds())
 	return counts{
-		"fenced writes": 20 * seconds, "succeeded": 4 * seconds, "refused": 2 * seconds,
-		"client pauses": seconds, "kills": seconds / 10,
+		"fenced writes": 20 * seconds, "succeeded": 4 * seconds, "refused": seconds,
+		"client pauses": seconds / 2, "kills": seconds / 15,
 	}
 }

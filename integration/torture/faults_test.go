@@ -43,11 +43,26 @@ func killWorker(w *world, _ *schedule, random *rand.Rand) {
 	w.live(i, w.workers[i])
 }
 
-// killFence is kill -9, and then a start at once. What it had promised to
-// remember must be there: S5, and now and then S6.
+// killFence is kill -9, at any time or when it hurts most, and then a start at
+// once. What fencegate had promised to remember must be there: S5, and now and
+// then S6.
 func killFence(w *world, _ *schedule, random *rand.Rand) {
-	trouble := random.IntN(6)
-	w.fence.Kill()
+	trouble, when := random.IntN(6), random.IntN(4)
+	killed := false
+	if !w.frozen {
+		switch when {
+		case 0:
+			killed = w.springs(atFirstEffect(w.killer()))
+		case 1, 2:
+			killed = w.springs(beforeLateEffect(w.killer()))
+		}
+	}
+	if killed {
+		w.counts.add("kills at a chosen moment")
+		w.fence.Process().Wait()
+	} else {
+		w.fence.Kill()
+	}
 	w.frozen = false
 	if trouble == 0 && w.counts["S6 starts refused"] < 2 {
 		w.refusesToStart(random)

@@ -15,17 +15,24 @@ import (
 // marks are the highest tokens that have had an effect, by resource.
 type marks map[string]uint64
 
+// written says what token a request that has come to the store was sent with,
+// and for which resource.
+func written(path string, header http.Header) (token uint64, resource string) {
+	token, err := strconv.ParseUint(header.Get(headerToken), 10, 64)
+	if err != nil {
+		panic("a request without a token came to the store: " + err.Error())
+	}
+	resource, _ = resourceOf(path)
+	return token, resource
+}
+
 // hold checks S5: the ledger has for each resource a mark that is not below
 // what had an effect. It is called when fencegate has just been started.
 func (m marks) hold(w *world) {
 	w.t.Helper()
 	for _, e := range w.store.Effects()[w.counts["effects looked at"]:] {
 		w.counts.add("effects looked at")
-		token, err := strconv.ParseUint(e.Header.Get(headerToken), 10, 64)
-		if err != nil {
-			w.t.Fatalf("%v has no token: %v", e, err)
-		}
-		resource, _ := resourceOf(e.Path)
+		token, resource := written(e.Path, e.Header)
 		m[resource] = max(m[resource], token)
 	}
 	if w.open {

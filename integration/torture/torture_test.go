@@ -110,6 +110,9 @@ const shownViolations = 2
 // keep writes down the history of a violation, and prints some of it.
 func keep(t *testing.T, w *world, h history.History, verdict history.Verdict) {
 	t.Helper()
+	if n := len(verdict.Violations); n > 0 {
+		t.Logf("seed %d: %d violations, the first after %v of the run", w.seed, n, w.firstOf(verdict).Round(time.Millisecond))
+	}
 	printed := map[history.Promise]int{}
 	for _, v := range verdict.Violations {
 		if printed[v.Promise]++; printed[v.Promise] <= shownViolations {
@@ -127,4 +130,15 @@ func keep(t *testing.T, w *world, h history.History, verdict history.Verdict) {
 		t.Fatal(err)
 	}
 	t.Logf("the history is in %s", dir)
+}
+
+// firstOf tells when the first effect happened that a violation is about.
+func (w *world) firstOf(verdict history.Verdict) time.Duration {
+	first := harness.Monotonic()
+	for _, v := range verdict.Violations {
+		if n := len(v.Effects); n > 0 {
+			first = min(first, time.Duration(v.Effects[n-1].At))
+		}
+	}
+	return first - w.began
 }

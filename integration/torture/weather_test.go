@@ -14,9 +14,12 @@ import (
 // fence has to bear, and in none that it cannot: what has an effect has it
 // before its answer, or within settle after the sender gave up.
 type weather struct {
-	foul   *atomic.Bool
-	mu     sync.Mutex
-	random *rand.Rand
+	foul *atomic.Bool
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	highest marks // tokens that came, by resource
+	trap    *trap // nil: none is set
 }
 
 // misbehaviour is how the store treats one of so many requests.
@@ -65,6 +68,12 @@ func (w *weather) plan(r harness.Request) harness.Plan {
 				plan = m.plan(w.random)
 			}
 		}
+		token, resource := written(r.Path, r.Header)
+		if w.trap != nil && r.Method == http.MethodPut && (w.trap.any || token > w.highest[resource]) {
+			plan = w.trap.plan(w.random)
+			w.trap = nil
+		}
+		w.highest[resource] = max(w.highest[resource], token)
 		w.mu.Unlock()
 	}
 	if r.Method == http.MethodGet && plan.Status/100 == 2 {

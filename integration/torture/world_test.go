@@ -19,7 +19,7 @@ import (
 // The store settles within settle, fencegate gives up after giveUp, and no
 // lease is longer than longestLease.
 const (
-	settle       = 150 * time.Millisecond
+	settle       = 250 * time.Millisecond
 	giveUp       = 300 * time.Millisecond
 	maxWait      = 600 * time.Millisecond
 	longestLease = 300 * time.Millisecond
@@ -50,6 +50,7 @@ type world struct {
 	plans   *weather
 	marks   marks
 	counts  counts
+	began   time.Duration // harness.Monotonic
 }
 
 // worker is a process of holders, and all that came after it was killed.
@@ -65,7 +66,7 @@ func newWorld(t *testing.T, seed uint64, open bool) *world {
 	w.store = harness.NewFakeStore(t)
 	w.toStore = newNetwork(t, w.store.Addr())
 	w.store.Behind(w.toStore.Line)
-	w.plans = &weather{random: w.random("weather"), foul: &w.foul}
+	w.plans = &weather{random: w.random("weather"), foul: &w.foul, highest: marks{}}
 	w.store.Plan(w.plans.plan)
 
 	policy := "require"
@@ -120,6 +121,7 @@ func (w *world) plain() bool { return w.seed%2 == 1 }
 func (w *world) run(d time.Duration) history.History {
 	w.t.Helper()
 	w.foul.Store(true)
+	w.began = harness.Monotonic()
 	newSchedule(w).run(d)
 	w.calm()
 	for _, k := range w.workers {
