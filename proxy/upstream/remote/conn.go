@@ -73,7 +73,7 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 	}
 	c := &conn{socket: s, text: s, cut: s.cut}
 	if u.tls != nil {
-		c.under = &records{Conn: s}
+		c.under = &records{socket: s}
 		c.secure = tls.Client(c.under, u.tls)
 		if err := c.secure.HandshakeContext(dialing); err != nil {
 			s.cut()
@@ -94,7 +94,7 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 func (c *conn) bind(ctx context.Context, used bool) {
 	c.exchange = exchange{used: used, before: c.socket.count(), headLeft: maxHead}
 	if used || c.secure == nil {
-		c.socket.expectSilence() // a new connection with TLS may hold session tickets
+		c.socket.expectSilence() // else begin looks
 	}
 	if ctx.Done() != nil {
 		c.unbind = context.AfterFunc(ctx, c.cut)

@@ -15,49 +15,95 @@ import (
 // Once Write has returned, the store must not get the rest of the body as if
 // nothing had happened.
 func TestContextEndsInTheBody(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	tired := errors.New("tired of waiting")
-	s := newStore(t, func(p *peer) {
-		p.head()
-		p.body(1 << 20)
-		cancel(tired)
-		p.wasReset()
+	newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		tired := errors.New("tired of waiting")
+		_, u := serve(t, Options{}, func(p *peer) {
+			p.head()
+			p.body(1 << 20)
+			cancel(tired)
+			p.wasReset()
+		})
+		got := attempt(t, u, ctx, request("PUT", "/a"), strings.NewReader(large), int64(len(large)))
+		if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, tired) {
+			t.Error(got)
+		}
 	})
-	got := attempt(t, open(t, s.url(), Options{}), ctx, request("PUT", "/a"), strings.NewReader(large), int64(len(large)))
-	if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, tired) {
-		t.Error(got)
-	}
 }
 
 // The store has the whole request and never answers.
 func TestContextEndsAfterTheBody(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newStore(t, func(p *peer) {
-		p.request()
-		cancel()
-		p.wasReset()
+	newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+		ctx, cancel := context.WithCancel(t.Context())
+		_, u := serve(t, Options{}, func(p *peer) {
+			p.request()
+			cancel()
+			p.wasReset()
+		})
+		got := attempt(t, u, ctx, request("PUT", "/a"), strings.NewReader("body"), 4)
+		if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.Canceled) {
+			t.Error(got)
+		}
 	})
-	got := attempt(t, open(t, s.url(), Options{}), ctx, request("PUT", "/a"), strings.NewReader("body"), 4)
-	if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.Canceled) {
-		t.Error(got)
-	}
 }
 
 func TestDeadlineInTheAnswer(t *testing.T) {
-	for name, said := range map[string]string{"head": "HTTP/1.1 201 Crea", "body": "HTTP/1.1 201 Created\r\nContent-Length: 40\r\n\r\ndone"} {
+	for name, said := range map[string]string{
+		"head": "HTTP/1.1 201 Crea", "body": "HTTP/1.1 201 Created\r\nContent-Length: 40\r\n\r\ndone",
+		"100": "HTTP/1.1 100 Continue\r\n\r\n", "trailer": "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-T: 1\r\n",
+	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, func(p *peer) {
-				p.request()
-				p.say(said)
-				p.wasReset()
+			newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+				_, u := serve(t, Options{}, func(p *peer) {
+					p.request()
+					p.say(said)
+					p.wasReset()
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				got := attempt(t, u, ctx, request("MOVE", "/a"), strings.NewReader(""), 0)
+				if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.DeadlineExceeded) {
+					t.Error(got)
+				}
 			})
+		})
+	}
+}
+
+// A store that takes nothing in and says nothing holds nobody longer than his
+// context.
+func TestDeadlineBeforeAnythingIsRead(t *testing.T) {
+	for _, size := range []int{4, chunk, len(large)} {
+		newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+			over := make(chan struct{})
+			_, u := serve(t, Options{}, func(p *peer) { <-over })
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			got := attempt(t, open(t, s.url(), Options{}), ctx, request("MOVE", "/a"), strings.NewReader(""), 0)
+			got := attempt(t, u, ctx, request("PUT", "/a"), strings.NewReader(large), int64(size))
+			close(over)
 			if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.DeadlineExceeded) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// What ends a request after its answer does not touch the connection any more.
+func TestContextEndsAfterTheAnswer(t *testing.T) {
+	s := newStore(t, func(p *peer) {
+		for {
+			p.request()
+			p.say("HTTP/1.1 201 Created\r\n" + whole)
+		}
+	})
+	u := open(t, s.url(), Options{Idle: time.Minute})
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		got := attempt(t, u, ctx, request("PUT", "/a"), strings.NewReader("body"), 4)
+		cancel()
+		if got.outcome != fence.Definite {
+			t.Error(got)
+		}
 	}
 }
 

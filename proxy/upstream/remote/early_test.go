@@ -3,6 +3,7 @@ package remote
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 )
@@ -20,6 +21,7 @@ func TestEarlyAnswers(t *testing.T) {
 		{"417 before the body", func(p *peer) { p.head(); p.say("HTTP/1.1 417 No\r\n" + whole); p.wasReset() }, 417, fence.Uncertain},
 		{"401 before the body", func(p *peer) { p.head(); p.say("HTTP/1.1 401 Who\r\n" + whole); p.wasReset() }, 401, fence.Uncertain},
 		{"413 in the body", func(p *peer) { p.head(); p.body(1 << 20); p.say("HTTP/1.1 413 No\r\n" + whole); p.wasReset() }, 413, fence.Uncertain},
+		{"507 in the body", func(p *peer) { p.head(); p.body(1 << 20); p.say("HTTP/1.1 507 Full\r\n" + whole); p.wasReset() }, 507, fence.Uncertain},
 		{"413 after 100", func(p *peer) {
 			p.head()
 			p.say("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 413 No\r\n" + whole)
@@ -56,15 +58,59 @@ func TestEarlyAnswers(t *testing.T) {
 		{"closed in the body", func(p *peer) { p.head(); p.body(1 << 20) }, 0, fence.Uncertain},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newStore(t, c.script)
-			got := open(t, s.url(), Options{}).try(t, request("PUT", "/a"), large)
-			status := 0
-			if got.res != nil {
-				status = got.res.StatusCode
-			}
-			if status != c.status || got.outcome != c.outcome {
-				t.Errorf("%v; want %d, %v", got, c.status, c.outcome)
-			}
+			newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+				_, u := serve(t, Options{}, c.script)
+				got := u.try(t, request("PUT", "/a"), large)
+				status := 0
+				if got.res != nil {
+					status = got.res.StatusCode
+				}
+				if status != c.status || got.outcome != c.outcome {
+					t.Errorf("%v; want %d, %v", got, c.status, c.outcome)
+				}
+				if n := u.unused(); n > 0 && got.outcome != fence.Definite {
+					t.Error("the connection is kept")
+				}
+			})
 		})
+	}
+}
+
+// What a store says on a new connection before it has read anything can be no
+// answer to a write, which then is not sent.
+func TestAnswersToNothing(t *testing.T) {
+	for said, want := range map[string]struct {
+		status  int
+		outcome fence.Outcome
+	}{
+		"HTTP/1.1 503 Busy\r\nConnection: close\r\n" + whole: {503, fence.NotSent},
+		"HTTP/1.1 403 No\r\n" + whole:                        {403, fence.NotSent},
+		"HTTP/1.1 200 OK\r\n" + whole:                        {0, fence.NotSent},
+		"SSH-2.0-OpenSSH_9.2\r\n\r\n":                        {0, fence.NotSent},
+		"HTTP/1.1 100 Continue\r\n\r\n":                      {201, fence.Definite},
+		strings.Repeat("HTTP/1.1 103 Hi\r\n\r\n", 50):        {201, fence.Definite},
+	} {
+		spoken := make(chan struct{})
+		s := newStore(t, func(p *peer) {
+			p.say(said)
+			close(spoken)
+			if p.head(); want.status != 201 {
+				t.Errorf("%.20q: the store was sent a request", said)
+			}
+			p.body(4)
+			p.say("HTTP/1.1 201 Created\r\n" + whole)
+		})
+		body := readerFunc(func(b []byte) (int, error) { // between connecting and sending
+			<-spoken
+			return copy(b, "body"), nil
+		})
+		got := attempt(t, open(t, s.url(), Options{Idle: time.Minute}), t.Context(), request("PUT", "/a"), body, 4)
+		status := 0
+		if got.res != nil {
+			status = got.res.StatusCode
+		}
+		if status != want.status || got.outcome != want.outcome {
+			t.Errorf("%.20q: %v; want %d, %v", said, got, want.status, want.outcome)
+		}
 	}
 }

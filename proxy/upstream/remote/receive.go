@@ -10,28 +10,28 @@ import (
 	"net/textproto"
 )
 
-// receive returns the final answer.
+// receive returns the next answer. An informational one (below 200) is none
+// yet.
 func (c *conn) receive(method string) (*http.Response, error) {
-	for {
-		if _, err := c.in.Peek(1); err != nil {
-			return nil, noAnswer(err)
-		}
-		c.answered = c.socket.count()
-		res, err := c.receiveOne(method)
-		switch {
-		case err != nil:
-			return nil, noAnswer(err)
-		case res.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("the store switched protocols without being asked to")
-		case res.StatusCode < 100:
-			return nil, fmt.Errorf("the store answered with the status %03d", res.StatusCode)
-		case res.StatusCode >= 200:
-			c.headLeft = -1
-			c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)
-			return res, nil
-		}
-		c.seen.interim = true
+	if _, err := c.in.Peek(1); err != nil {
+		return nil, noAnswer(err)
 	}
+	c.answered = c.socket.count()
+	res, err := c.receiveOne(method)
+	switch {
+	case err != nil:
+		return nil, noAnswer(err)
+	case res.StatusCode == http.StatusSwitchingProtocols:
+		return nil, errors.New("the store switched protocols without being asked to")
+	case res.StatusCode < 100:
+		return nil, fmt.Errorf("the store answered with the status %03d", res.StatusCode)
+	case res.StatusCode < 200:
+		c.seen.interim = true
+	default:
+		c.headLeft = -1
+		c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)
+	}
+	return res, nil
 }
 
 // receiveOne returns an answer, informational or not.

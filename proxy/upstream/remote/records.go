@@ -9,19 +9,20 @@ import (
 // records is the line below TLS. It follows where records end in what arrives,
 // because crypto/tls reads ahead and does not tell what it holds.
 type records struct {
-	net.Conn
-	head   [5]byte // type, version, length: RFC 8446 section 5.1
-	have   int     // bytes of head
-	left   int     // bytes of the record after its head
-	closed bool    // for reads
+	*socket
+	head [5]byte // type, version, length: RFC 8446 section 5.1
+	have int     // bytes of head
+	left int     // bytes of the record after its head
+	now  bool    // reads do not wait
 }
 
 // Read implements io.Reader.
-func (r *records) Read(b []byte) (int, error) {
-	if r.closed {
-		return 0, errNotNow
+func (r *records) Read(b []byte) (n int, err error) {
+	if r.now {
+		n, err = r.socket.readNow(b)
+	} else {
+		n, err = r.socket.Read(b)
 	}
-	n, err := r.Conn.Read(b)
 	r.follow(b[:n])
 	return n, err
 }
@@ -41,12 +42,18 @@ func (r *records) follow(b []byte) {
 	}
 }
 
-// drained reports whether conn, which is TLS on r, has handed out all that has
-// been read from r. No Read of it may be in progress.
+// readNow reads from conn, which is TLS on r, without waiting: the error is
+// errNotNow if there is nothing. It tells no more than whether there is. No Read
+// of conn may be in progress.
+func (r *records) readNow(conn *tls.Conn) (int, error) {
+	r.now = true
+	defer func() { r.now = false }()
+	return conn.Read(make([]byte, 1))
+}
+
+// drained reports whether conn has handed out all that has arrived.
 func (r *records) drained(conn *tls.Conn) bool {
-	r.closed = true
-	n, err := conn.Read(make([]byte, 1))
-	r.closed = false
+	n, err := r.readNow(conn)
 	return n == 0 && errors.Is(err, errNotNow) && r.have == 0 && r.left == 0
 }
 
@@ -55,6 +62,6 @@ var errNotNow net.Error = notNow{}
 
 type notNow struct{}
 
-func (notNow) Error() string   { return "nothing is read now" }
+func (notNow) Error() string   { return "nothing has arrived" }
 func (notNow) Timeout() bool   { return true }
 func (notNow) Temporary() bool { return true }

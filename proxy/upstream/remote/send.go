@@ -2,7 +2,9 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 )
 
@@ -38,6 +40,19 @@ func (u *Remote) ask(ctx context.Context, m *message) (*conn, *http.Response, er
 // most requests have.
 func (c *conn) ask(m *message) (*http.Response, error) {
 	n, err := c.begin(m.buf.Bytes())
+	for errors.Is(err, errUnasked) && !c.used && c.secure == nil {
+		// A new connection that is refused, as by a store with too many.
+		res, receiveErr := c.receive(m.method)
+		switch {
+		case receiveErr != nil:
+			return nil, receiveErr
+		case success(res.StatusCode):
+			return nil, fmt.Errorf("%w: %q", err, res.Status)
+		case res.StatusCode >= 200:
+			return res, nil
+		}
+		n, err = c.begin(m.buf.Bytes())
+	}
 	switch {
 	case err != nil && !c.wrote():
 		return nil, err
@@ -48,21 +63,37 @@ func (c *conn) ask(m *message) (*http.Response, error) {
 	default:
 		c.sent = make(chan struct{})
 		if m.arrive {
-			c.body, _ = m.body.(interface{ Close() error })
+			c.body, _ = m.body.(io.Closer)
 		}
 		go func() {
 			defer close(c.sent)
 			c.sendErr = c.send(m, n)
 		}()
 	}
-	return c.receive(m.method)
+	for {
+		res, err := c.receive(m.method)
+		if err != nil || res.StatusCode >= 200 {
+			return res, err
+		}
+	}
 }
 
-// begin writes of text what the kernel takes at once. TLS takes all: it cannot
-// go on later, and what it has fits into the kernel.
+// begin writes of text what the kernel takes at once, if the store has kept
+// silent until then. TLS takes all: it cannot go on later, and what it has fits
+// into the kernel.
 func (c *conn) begin(text []byte) (int, error) {
-	if c.secure == nil {
+	switch {
+	case c.pending() > 0:
+		return 0, errUnasked
+	case c.secure == nil:
 		return c.socket.writeNow(text)
+	case !c.used:
+		// What has arrived may be session tickets.
+		if n, err := c.under.readNow(c.secure); n > 0 {
+			return 0, errUnasked
+		} else if !errors.Is(err, errNotNow) {
+			return 0, err
+		}
 	}
 	return c.secure.Write(text)
 }

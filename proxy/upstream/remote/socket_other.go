@@ -23,3 +23,5 @@ func (s *socket) Write(b []byte) (int, error) {
 
 // writeNow writes what the kernel takes at once: here that cannot be known.
 func (s *socket) writeNow([]byte) (int, error) { return 0, nil }
+
+func (s *socket) readNow([]byte) (int, error) { return 0, errNotNow }

@@ -3,6 +3,7 @@
 package remote
 
 import (
+	"io"
 	"os"
 	"syscall"
 )
@@ -64,6 +65,28 @@ func (s *socket) write(b []byte, once func(fd uintptr) bool) (int, error) {
 		err = os.NewSyscallError("write", errno)
 	}
 	return w.n, err
+}
+
+// readNow reads what has arrived. The error is errNotNow if that is nothing.
+func (s *socket) readNow(b []byte) (n int, err error) {
+	rawErr := s.raw.Read(func(fd uintptr) bool {
+		for {
+			if n, err = syscall.Read(int(fd), b); err != syscall.EINTR {
+				return true
+			}
+		}
+	})
+	switch {
+	case rawErr != nil:
+		return 0, rawErr
+	case err == syscall.EAGAIN:
+		return 0, errNotNow
+	case err != nil:
+		return 0, os.NewSyscallError("read", err)
+	case n == 0:
+		return 0, io.EOF
+	}
+	return n, nil
 }
 
 // writeOnce does not block: net's sockets never do.

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 )
@@ -75,6 +76,49 @@ func listen(t *testing.T, config *tls.Config, script func(*peer)) *store {
 		}
 	})
 	return s
+}
+
+// newAndKept runs test with a connection that is new, and with one that has
+// served a request before: the same has to come of it. serve starts a store that
+// has to see one connection, and opens it.
+func newAndKept(t *testing.T, test func(t *testing.T, serve func(t *testing.T, opts Options, script func(*peer)) (*store, *Remote))) {
+	t.Run("new", func(t *testing.T) {
+		test(t, func(t *testing.T, opts Options, script func(*peer)) (*store, *Remote) {
+			s := newStore(t, script)
+			return s, open(t, s.url(), opts)
+		})
+	})
+	t.Run("kept", func(t *testing.T) {
+		test(t, func(t *testing.T, opts Options, script func(*peer)) (*store, *Remote) {
+			s := newStore(t, func(p *peer) {
+				p.request()
+				p.say("HTTP/1.1 204 Done\r\n\r\n")
+				script(p)
+			})
+			opts.Idle = time.Minute
+			u := open(t, s.url(), opts)
+			u.warm(t)
+			return s, u
+		})
+	})
+}
+
+// warm leaves a connection that has served a request.
+func (u *Remote) warm(t *testing.T) {
+	t.Helper()
+	if got := u.try(t, request("PUT", "/first"), "body"); got.outcome != fence.Definite {
+		t.Fatal(got)
+	}
+	if n := u.unused(); n != 1 {
+		t.Fatalf("%d connections are kept, want 1", n)
+	}
+}
+
+// unused returns how many connections are kept.
+func (u *Remote) unused() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(u.pool.idle)
 }
 
 // stop waits until all scripts are over. It may be called again.

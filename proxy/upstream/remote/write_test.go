@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 )
@@ -61,6 +62,8 @@ func TestAnswers(t *testing.T) {
 		{"PUT", "HTTP/1.1 201 Created\r\n" + chunked + "4\r\ndone\r\n0\r\n\r\n", 201, "done", definite},
 		{"PUT", "HTTP/1.1 201 Created\r\n" + chunked + "4\r\ndone\r\n", 201, "", definite},
 		{"PUT", "HTTP/1.1 201 Created\r\n" + chunked + "zz\r\n", 201, "", definite},
+		{"PUT", "HTTP/1.1 201 Created\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1\r\n\r\n", 201, "done", definite},
+		{"PUT", "HTTP/1.1 201 Created\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1\r\n", 201, "", definite},
 		{"PUT", http10, 200, "done", definite},
 		{"PUT", "HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + strings.Repeat("x", 9000000), 200, "", definite},
 
@@ -77,6 +80,11 @@ func TestAnswers(t *testing.T) {
 		{"MOVE", "HTTP/1.1 201 Created\r\n" + cut, 0, "", uncertain},
 		{"COPY", "HTTP/1.1 201 Created\r\n" + cut, 0, "", uncertain},
 		{"POST", "HTTP/1.1 200 OK\r\n" + chunked + "4\r\ndone\r\n", 0, "", uncertain},
+		{"POST", "HTTP/1.1 200 OK\r\n" + chunked + "4\r\ndone\r\n0\r\n", 0, "", uncertain},
+		{"POST", "HTTP/1.1 200 OK\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1", 0, "", uncertain},
+		{"POST", "HTTP/1.1 200 OK\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1\r\n", 0, "", uncertain},
+		{"POST", "HTTP/1.1 200 OK\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1\r\n\r\n", 200, "done", definite},
+		{"DELETE", "HTTP/1.1 200 OK\r\nTrailer: X-T\r\n" + chunked + "4\r\ndone\r\n0\r\nX-T: 1\r\n", 0, "", uncertain},
 		{"POST", "HTTP/1.1 200 OK\r\n" + whole, 200, "done", definite},
 		{"POST", "HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n" + strings.Repeat("x", 9000000), 0, "", uncertain},
 		{"PUT X-Amz-Copy-Source:/b", "HTTP/1.1 200 OK\r\n" + cut, 0, "", uncertain},
@@ -105,19 +113,21 @@ func TestAnswers(t *testing.T) {
 		{"PUT", "HTTP/1.1 201 Created\r\nX: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 0, "", uncertain},
 	} {
 		t.Run(c.method+" "+strings.Join(strings.Fields(c.answer[:min(len(c.answer), 40)]), " "), func(t *testing.T) {
-			s := newStore(t, answered(c.answer))
-			r := request(c.method, "/a")
-			if method, header, ok := strings.Cut(c.method, " "); ok {
-				r = request(method, "/a", strings.Replace(header, ":", ": ", 1))
-			}
-			got := open(t, s.url(), Options{}).try(t, r, "body")
-			status := 0
-			if got.res != nil {
-				status = got.res.StatusCode
-			}
-			if status != c.status || got.body != c.body || got.outcome != c.outcome {
-				t.Errorf("%v; want %d %q, %v", got, c.status, c.body, c.outcome)
-			}
+			newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+				_, u := serve(t, Options{}, answered(c.answer))
+				r := request(c.method, "/a")
+				if method, header, ok := strings.Cut(c.method, " "); ok {
+					r = request(method, "/a", strings.Replace(header, ":", ": ", 1))
+				}
+				got := u.try(t, r, "body")
+				status := 0
+				if got.res != nil {
+					status = got.res.StatusCode
+				}
+				if status != c.status || got.body != c.body || got.outcome != c.outcome {
+					t.Errorf("%v; want %d %q, %v", got, c.status, c.body, c.outcome)
+				}
+			})
 		})
 	}
 }
@@ -171,11 +181,13 @@ func TestLostAnswers(t *testing.T) {
 		"half-closed": func(p *peer) { p.Conn.(*net.TCPConn).CloseWrite(); p.wasReset() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, func(p *peer) { p.request(); end(p) })
-			got := open(t, s.url(), Options{}).try(t, request("PUT", "/a"), "body")
-			if got.res != nil || got.outcome != fence.Uncertain {
-				t.Error(got)
-			}
+			newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+				_, u := serve(t, Options{}, func(p *peer) { p.request(); end(p) })
+				got := u.try(t, request("PUT", "/a"), "body")
+				if got.res != nil || got.outcome != fence.Uncertain {
+					t.Error(got)
+				}
+			})
 		})
 	}
 }
@@ -184,12 +196,23 @@ func TestLostAnswers(t *testing.T) {
 // taken for an early one.
 func TestQuickAnswersAreNotEarly(t *testing.T) {
 	body := strings.Repeat("x", 3*chunk)
-	s := newStore(t, answered("HTTP/1.1 204 Done\r\n\r\n"))
-	s.wants = 1000
-	u := open(t, s.url(), Options{})
-	for i := range s.wants {
-		if got := u.try(t, request(http.MethodPut, "/a"), body[:int(i)*len(body)/int(s.wants)]); got.outcome != fence.Definite {
-			t.Fatalf("write %d: %v", i, got)
+	for wants, opts := range map[int64]Options{1000: {}, 1: {Idle: time.Minute}} {
+		s := newStore(t, func(p *peer) {
+			for {
+				p.request()
+				p.say("HTTP/1.1 204 Done\r\n\r\n")
+				if wants > 1 {
+					return
+				}
+			}
+		})
+		s.wants = wants
+		u := open(t, s.url(), opts)
+		for i := range 1000 {
+			if got := u.try(t, request(http.MethodPut, "/a"), body[:i*len(body)/1000]); got.outcome != fence.Definite {
+				t.Fatalf("write %d: %v", i, got)
+			}
 		}
+		u.Close()
 	}
 }
