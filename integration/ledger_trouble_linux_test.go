@@ -15,8 +15,13 @@ import (
 // fail, as on a full disk; ^0 is no limit.
 func limitFiles(t testing.TB, s *harness.Server, size uint64) {
 	t.Helper()
+	limitPID(t, s.Process().PID(), size)
+}
+
+func limitPID(t testing.TB, pid int, size uint64) {
+	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: ^uint64(0)}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(s.Process().PID()), syscall.RLIMIT_FSIZE,
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE,
 		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
 	if errno != 0 {
 		t.Fatal(errno)

@@ -26,7 +26,7 @@ type run struct {
 func (p *place) serves(args ...string) *run {
 	p.t.Helper()
 	own := p.args
-	p.args = append(append([]string{"--max-wait", "50ms"}, own...), args...)
+	p.args = append(append([]string{"--max-wait", "300ms"}, own...), args...)
 	r := &run{Process: harness.Start(p.t, "fencegate", p.command()), t: p.t}
 	p.args = own
 	harness.Eventually(p.t, "fencegate to serve", func() (any, bool) {
@@ -60,7 +60,11 @@ func (r *run) put(path string, token fence.Token) answer {
 // to settle.
 func (r *run) holdsFor(least, settle int) {
 	r.t.Helper()
-	a := r.put("/held", 1)
+	var a answer
+	harness.Eventually(r.t, "the ledger to take the mark", func() (any, bool) {
+		a = r.put("/held", 1)
+		return a, a.String() != "503 ledger_unavailable" // a slow disk, which is told first
+	})
 	n, err := strconv.Atoi(a.header.Get("Retry-After"))
 	if a.String() != "503 recovering" || err != nil || n < least || n > settle {
 		r.t.Fatalf("a write is answered %v with Retry-After %q, want 503 recovering and %d to %d", a, a.header.Get("Retry-After"), least, settle)
@@ -70,7 +74,12 @@ func (r *run) holdsFor(least, settle int) {
 // holdsNothing fails unless writes begin.
 func (r *run) holdsNothing() {
 	r.t.Helper()
-	if a := r.put("/held", 1); a.status/100 != 2 {
+	var a answer
+	harness.Eventually(r.t, "the ledger to take the mark", func() (any, bool) {
+		a = r.put("/held", 1)
+		return a, a.String() != "503 ledger_unavailable"
+	})
+	if a.status/100 != 2 {
 		r.t.Fatalf("a write is answered %v", a)
 	}
 }
