@@ -120,7 +120,7 @@ func BenchmarkConnections(b *testing.B) {
 	}
 	defer l.Close()
 	go benchSink(l)
-	store, err := remote.Open("http://"+l.Addr().String(), remote.Options{})
+	store, err := remote.Open("http://"+l.Addr().String(), remote.Options{Idle: 2 * time.Second})
 	if err != nil {
 		b.Fatal(err)
 	}
