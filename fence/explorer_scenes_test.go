@@ -137,7 +137,7 @@ func writingScenes() []*scene {
 			writers: []w{
 				{write("m", under(Observe, tree("/d", 2, "a")), tree("/d/f", 1, "a"))},
 				{write("k", under(Observe, tree("/d", 1, "a")), tree("/d/f", 2, "a"))},
-				{write("c", put("/d/f", 1, "c"))},
+				{write("n", under(Observe, tree("/d", 2, "a")), tree("/d/f", 2, "b")), write("c", put("/d/f", 1, "c"))},
 			},
 		},
 		{

@@ -5,7 +5,10 @@ import (
 	"testing"
 )
 
-func soak() bool { return os.Getenv("FENCEGATE_SOAK") != "" }
+// soakEnv, when it is set and not empty, asks for more of everything.
+const soakEnv = "FENCEGATE_SOAK"
+
+func soak() bool { return os.Getenv(soakEnv) != "" }
 
 // TestExplorer visits every state that the rules of decide.go let each scene
 // reach, and checks the promises in all of them. A failure shows the shortest
