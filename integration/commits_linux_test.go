@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"fencegate/integration/harness"
 )
@@ -56,16 +57,26 @@ func errText(err error) string {
 	return err.Error()
 }
 
-// slowDisk has each fdatasync of fencegate take two seconds more.
+// slowSync is how much longer each fdatasync takes on a slowDisk.
+const slowSync = 2 * time.Second
+
+// slowDisk has each fdatasync of fencegate take slowSync more.
 func slowDisk(t testing.TB, s *harness.Server) {
+	t.Helper()
+	traced(t, s, "-e", "trace=fdatasync", "-e", fmt.Sprint("inject=fdatasync:delay_enter=", slowSync.Microseconds()))
+}
+
+// traced has strace follow fencegate, with these arguments, and returns the file
+// that it writes.
+func traced(t testing.TB, s *harness.Server, args ...string) (trace string) {
 	t.Helper()
 	path, err := exec.LookPath("strace")
 	if err != nil {
 		t.Fatal("strace is not installed: run .ci/setup, or apt-get install strace")
 	}
+	trace = filepath.Join(t.TempDir(), "trace")
 	pid := fmt.Sprint(s.Process().PID())
-	harness.Start(t, "strace", exec.Command(path, "-f", "-o", filepath.Join(t.TempDir(), "trace"), "-p", pid,
-		"-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=2000000"))
+	harness.Start(t, "strace", exec.Command(path, append([]string{"-f", "-o", trace, "-p", pid}, args...)...))
 	harness.Eventually(t, "strace to hold every thread of fencegate", func() (any, bool) {
 		threads, err := filepath.Glob("/proc/" + pid + "/task/*/status")
 		if err != nil || len(threads) == 0 {
@@ -79,4 +90,5 @@ func slowDisk(t testing.TB, s *harness.Server) {
 		}
 		return nil, true
 	})
+	return trace
 }
