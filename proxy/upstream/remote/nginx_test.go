@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"fencegate/fence"
 )
@@ -28,6 +29,9 @@ http {
 		listen %[3]s;
 		root %[2]s/root;
 		client_max_body_size 2m;
+		keepalive_timeout 1s;
+		keepalive_requests 20;
+		add_header X-Connection $connection always;
 		location / { dav_methods PUT DELETE MKCOL COPY MOVE; create_full_put_path on; }
 	}
 }
@@ -147,4 +151,39 @@ func TestNginx(t *testing.T) {
 	if _, err := u.Read(w, request("GET", "/none")); err != nil || w.Code != 404 {
 		t.Errorf("GET /none: %d %v", w.Code, err)
 	}
+}
+
+// nginx closes connections after 20 requests, which it says, and after a second,
+// which it does not.
+func TestNginxKeepsConnections(t *testing.T) {
+	url, _ := startNginx(t)
+	u := open(t, url, Options{Idle: 2 * time.Second})
+	connections := map[string]int{}
+	write := func() {
+		t.Helper()
+		got := u.try(t, request("PUT", "/a"), large[:100_000])
+		if got.outcome != fence.Definite {
+			t.Fatal(got)
+		}
+		connections[got.res.Header.Get("X-Connection")]++
+	}
+	for range 50 {
+		write()
+	}
+	if len(connections) != 3 {
+		t.Errorf("connections used: %v; want 3 for 50 requests", connections)
+	}
+	write()
+	u.arrival(t) // its end, before we would give it up
+	write()
+	if len(connections) != 4 {
+		t.Errorf("connections used: %v; want one more after nginx has closed", connections)
+	}
+	if got := u.try(t, request("DELETE", "/a"), ""); got.outcome != fence.Definite || got.res.StatusCode != 204 {
+		t.Error(got)
+	}
+	if got := u.try(t, request("PUT", "/toobig"), large); got.outcome != fence.Uncertain || got.res == nil || got.res.StatusCode != 413 || u.unused() != 0 {
+		t.Errorf("%v, %d connections are kept", got, u.unused())
+	}
+	write()
 }
