@@ -8,6 +8,8 @@
 //   - harness/ starts and stops things. It knows nothing of fencegate's code.
 //   - A scenario waits for events (a line, a log record, a metric, an answer),
 //     never for time to pass.
+//   - history/ finds broken promises in what clients and the store recorded.
+//     torture/ makes such records, of every fault at once: make torture.
 //   - Repetitions of random scenarios come from harness.Scale: a tenth with
 //     make test, all of them with make soak.
 //   - arrows_test.go says which package may import which, tree_test.go what
