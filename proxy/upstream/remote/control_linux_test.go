@@ -144,6 +144,9 @@ func TestSocketOptions(t *testing.T) {
 			if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT); err != nil || got != timeout {
 				t.Errorf("settle %v: user timeout %d %v, want %d", settle, got, err, timeout)
 			}
+			if got, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY); err != nil || got == 0 {
+				t.Errorf("no delay %d %v", got, err)
+			}
 			if got, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF); err != nil || got > 256<<10 || got < 64<<10 {
 				t.Errorf("send buffer %d %v", got, err)
 			}

@@ -54,13 +54,13 @@ func TestDeadlineInTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+				ctx, cancel := context.WithCancelCause(t.Context())
 				_, u := serve(t, Options{}, func(p *peer) {
 					p.request()
 					p.say(said)
+					cancel(context.DeadlineExceeded)
 					p.wasReset()
 				})
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
 				got := attempt(t, u, ctx, request("MOVE", "/a"), strings.NewReader(""), 0)
 				if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.DeadlineExceeded) {
 					t.Error(got)
@@ -77,8 +77,14 @@ func TestDeadlineBeforeAnythingIsRead(t *testing.T) {
 		newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
 			over := make(chan struct{})
 			_, u := serve(t, Options{}, func(p *peer) { <-over })
-			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-			defer cancel()
+			ctx, cancel := context.WithCancelCause(t.Context())
+			before := u.sentBytes()
+			go func() {
+				for u.sentBytes() == before { // nothing tells of it
+					time.Sleep(time.Millisecond)
+				}
+				cancel(context.DeadlineExceeded)
+			}()
 			got := attempt(t, u, ctx, request("PUT", "/a"), strings.NewReader(large), int64(size))
 			close(over)
 			if got.res != nil || got.outcome != fence.Uncertain || !errors.Is(got.err, context.DeadlineExceeded) {
@@ -86,6 +92,16 @@ func TestDeadlineBeforeAnythingIsRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sentBytes is what the kernel has taken on connections that are open.
+func (u *Remote) sentBytes() (n int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for c := range u.pool.all {
+		n += c.socket.count()
+	}
+	return n
 }
 
 // What ends a request after its answer does not touch the connection any more.

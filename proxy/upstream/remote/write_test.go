@@ -163,14 +163,33 @@ func TestHeadersOfAnswers(t *testing.T) {
 }
 
 func TestTrickledAnswer(t *testing.T) {
-	s := newStore(t, func(p *peer) {
-		p.request()
-		for _, b := range "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\n\r\n" {
-			p.say(string(b))
+	newAndKept(t, func(t *testing.T, serve func(*testing.T, Options, func(*peer)) (*store, *Remote)) {
+		_, u := serve(t, Options{}, func(p *peer) {
+			p.request()
+			for _, b := range "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ndone\r\n0\r\nX-T: 1\r\n\r\n" {
+				p.say(string(b))
+			}
+		})
+		if got := u.try(t, request("POST", "/a"), "body"); got.outcome != fence.Definite || got.body != "done" {
+			t.Error(got)
 		}
 	})
-	if got := open(t, s.url(), Options{}).try(t, request("POST", "/a"), "body"); got.outcome != fence.Definite || got.body != "done" {
-		t.Error(got)
+}
+
+// A head may be larger than what is read at once.
+func TestLargeHead(t *testing.T) {
+	s := newStore(t, func(p *peer) {
+		for {
+			p.request()
+			p.say("HTTP/1.1 201 Created\r\nX-A: " + large[:100_000] + "\r\n" + strings.Repeat("X-B: 1\r\n", 5000) + "Content-Length: 4\r\n\r\ndone")
+		}
+	})
+	u := open(t, s.url(), Options{Idle: time.Minute})
+	for range 3 {
+		got := u.try(t, request("POST", "/a"), "body")
+		if got.outcome != fence.Definite || got.body != "done" || got.res.Header.Get("X-A") != large[:100_000] || len(got.res.Header["X-B"]) != 5000 {
+			t.Errorf("%.200s", got)
+		}
 	}
 }
 
