@@ -60,9 +60,14 @@ func (r *run) put(path string, token fence.Token) answer {
 // to settle.
 func (r *run) holdsFor(least, settle int) {
 	r.t.Helper()
+	r.holdsToken(1, least, settle)
+}
+
+func (r *run) holdsToken(token fence.Token, least, settle int) {
+	r.t.Helper()
 	var a answer
 	harness.Eventually(r.t, "the ledger to take the mark", func() (any, bool) {
-		a = r.put("/held", 1)
+		a = r.put("/held", token)
 		return a, a.String() != "503 ledger_unavailable" // a slow disk, which is told first
 	})
 	n, err := strconv.Atoi(a.header.Get("Retry-After"))
