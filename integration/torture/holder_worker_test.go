@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -182,9 +183,12 @@ func (h *holder) work(with held, by http.RoundTripper) {
 		if method == http.MethodPut {
 			body = bodyOf(id, h.size())
 		}
-		req, err := http.NewRequestWithContext(ctx, method, h.url+object, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, method, h.url+object, h.upload(body))
 		if err != nil {
 			panic(err)
+		}
+		if body != "" && h.chance(50) { // else one that comes in pieces comes in chunks
+			req.ContentLength = int64(len(body))
 		}
 		if method != http.MethodGet {
 			req.Header.Set(headerWriteID, id)
@@ -225,6 +229,23 @@ func (h *holder) claim(with held) {
 	if resp, err := client.Do(req); err == nil {
 		resp.Body.Close()
 	}
+}
+
+// upload is a body, which now and then comes in pieces.
+func (h *holder) upload(body string) io.Reader {
+	if body == "" || !h.chance(3) {
+		return strings.NewReader(body)
+	}
+	cut := h.random.IntN(len(body))
+	return io.MultiReader(strings.NewReader(body[:cut]), &pause{time.Duration(h.random.IntN(100)) * time.Millisecond}, strings.NewReader(body[cut:]))
+}
+
+// pause is a reader that takes its time and has nothing.
+type pause struct{ d time.Duration }
+
+func (p *pause) Read([]byte) (int, error) {
+	time.Sleep(p.d)
+	return 0, io.EOF
 }
 
 // size is mostly small, sometimes more than buffers hold.

@@ -20,7 +20,8 @@ var places = []place{
 	{lock: "/files/d", objects: []string{"/files/d"}},
 	{lock: "/files/e", objects: []string{"/files/e"}},
 	{lock: "/files/f", objects: []string{"/files/f"}},
-	{lock: "/files/g", objects: []string{"/files/g"}},
+	{lock: "/streams/a", objects: []string{"/streams/a"}},
+	{lock: "/streams/b", objects: []string{"/streams/b"}},
 	{lock: "/blocks/t1", objects: []string{"/blocks/t1/0", "/blocks/t1/1", "/blocks/t1/2"}},
 	{lock: "/blocks/t2", objects: []string{"/blocks/t2/0", "/blocks/t2/1"}},
 	{lock: "/blocks/t3", objects: []string{"/blocks/t3/0", "/blocks/t3/1"}},
@@ -33,6 +34,7 @@ var places = []place{
 const routes = `
 routes:
   - {name: blocks, path: "/blocks/*", fence: tree}
+  - {name: streams, path: "/streams/*", body: stream}
   - {name: rest, path: /}
 `
 

@@ -54,6 +54,10 @@ var misbehaviours = []misbehaviour{
 	{400, func(r *rand.Rand) harness.Plan {
 		return harness.Plan{Early: true, Status: pick(r, 413, 503, 401), Close: r.IntN(2) == 0}
 	}},
+	{400, func(r *rand.Rand) harness.Plan { // answers at once, and takes effect when nobody waits any more
+		status := pick(r, "500 Internal Server Error", "503 Service Unavailable", "408 Request Timeout", "202 Accepted")
+		return harness.Plan{First: []string{status + "\r\nContent-Length: 0"}, UntilGone: true, Delay: upTo(r, settle)}
+	}},
 	{300, func(r *rand.Rand) harness.Plan { return harness.Plan{Pace: upTo(r, 3*time.Millisecond)} }},
 	{300, func(r *rand.Rand) harness.Plan { return harness.Plan{First: []string{"103 Early Hints"}} }},
 	{300, func(r *rand.Rand) harness.Plan { return harness.Plan{Close: true} }},
