@@ -23,48 +23,81 @@ func straced(t *testing.T, name, dir, inject string) *helper {
 	return runHelper(t, name, dir, "strace", "-f", "-qq", "-o", "/dev/null", "-e", "inject="+inject)
 }
 
-// TestKilledWhileRepairing kills a repair at each system call that changes
-// something. Whatever is left, either the next start refuses and the repair can
-// be done again, or it has been finished.
-func TestKilledWhileRepairing(t *testing.T) {
+// TestRepairThatIsEnded kills a repair at each system call that changes
+// something, or has the call fail. Whatever is left, either the next start
+// refuses and the repair can be done again, or it has been finished.
+func TestRepairThatIsEnded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs under strace")
 	}
 	dir, rows := suspected(t)
 	before := listing(t, dir)
-	for _, call := range []string{"pwrite64", "fdatasync", "fsync", "ftruncate", "linkat", "renameat", "unlinkat"} {
-		t.Run(call, func(t *testing.T) {
-			t.Parallel()
-			kills, finished := 0, 0
-			for n := 1; ; n++ {
-				dir := t.TempDir()
-				for name, content := range before {
-					if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-						t.Fatal(err)
+	for _, how := range []string{"signal=KILL", "error=EIO", "error=ENOSPC"} {
+		for _, call := range []string{"pwrite64", "fdatasync", "fsync", "ftruncate", "linkat", "renameat", "unlinkat"} {
+			t.Run(how+" "+call, func(t *testing.T) {
+				t.Parallel()
+				ended, finished := 0, 0
+				for n := 1; ; n++ {
+					dir := t.TempDir()
+					for name, content := range before {
+						if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+							t.Fatal(err)
+						}
+					}
+					h := straced(t, "repair", dir, fmt.Sprintf("%s:%s:when=%d", call, how, n))
+					got := h.rest()
+					if got == "repaired true\n" {
+						if wantRepaired(t, dir, rows); n > 1 {
+							break
+						}
+						continue // the process id in the lock file is but a courtesy
+					}
+					if got != "" {
+						t.Fatalf("%s %d: %q", call, n, got)
+					}
+					ended++
+					if _, err := os.Lstat(filepath.Join(dir, suspectName)); err == nil {
+						wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "input/output error")
+						if _, err := os.Lstat(filepath.Join(dir, newName)); err == nil && how != "signal=KILL" {
+							t.Error("it leaves the new file")
+						}
+						repaired(t, dir, RepairOptions{})
+					} else {
+						finished++
+					}
+					if wantRepaired(t, dir, rows); t.Failed() {
+						t.Fatalf("ended at %s %d", call, n)
 					}
 				}
-				if got := straced(t, "repair", dir, fmt.Sprintf("%s:signal=KILL:when=%d", call, n)).rest(); got != "" {
-					if got != "repaired true\n" || kills == 0 && call != "ftruncate" {
-						t.Errorf("after %d kills: %q", kills, got)
-					}
-					break
+				if finished > 1 || ended == 0 {
+					t.Errorf("%d of %d ends came after the marker was removed", finished, ended)
 				}
-				kills++
-				if _, err := os.Lstat(filepath.Join(dir, suspectName)); err == nil {
-					wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerSuspect, "input/output error")
-					repaired(t, dir, RepairOptions{})
-				} else {
-					finished++
-				}
-				if wantRepaired(t, dir, rows); t.Failed() {
-					t.Fatalf("killed at %s %d", call, n)
-				}
-			}
-			if finished > 1 {
-				t.Errorf("%d of %d kills came after the marker was removed", finished, kills)
-			}
-			t.Logf("%d kills", kills)
-		})
+				t.Logf("ended %d times", ended)
+			})
+		}
+	}
+}
+
+// TestRepairWithoutLinks: on a file system without second names the old file is
+// copied.
+func TestRepairWithoutLinks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs under strace")
+	}
+	dir, rows := suspected(t)
+	before := listing(t, dir)
+	if got := straced(t, "repair", dir, "linkat:error=EPERM").rest(); got != "repaired true\n" {
+		t.Fatal(got)
+	}
+	wantRepaired(t, dir, rows)
+	kept := 0
+	for name, content := range listing(t, dir) {
+		if strings.HasPrefix(name, ledgerName+".old-") && content == before[ledgerName] {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d copies of the old file", kept)
 	}
 }
 

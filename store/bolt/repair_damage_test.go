@@ -155,7 +155,7 @@ func TestRepairOfFlippedBits(t *testing.T) {
 	file, places := damagedRepairs(t, 400)
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 3))
-	for range soak(150) {
+	for range soak(80) {
 		at, bit := r.IntN(len(file)), byte(1)<<r.IntN(8)
 		damaged := bytes.Clone(file)
 		damaged[at] ^= bit
@@ -176,7 +176,7 @@ func TestRepairOfEveryHeaderByte(t *testing.T) {
 	file, places := damagedRepairs(t, 40)
 	r := rand.New(rand.NewPCG(1, 4))
 	for at := range file {
-		if inPage := at % 4096; inPage > 96 || r.IntN(4) > 0 && os.Getenv("FENCEGATE_SOAK") == "" || testing.Short() && r.IntN(8) > 0 {
+		if inPage := at % 4096; inPage > 96 || r.IntN(8) > 0 && os.Getenv("FENCEGATE_SOAK") == "" || testing.Short() && r.IntN(4) > 0 {
 			continue
 		}
 		damaged := bytes.Clone(file)
@@ -191,7 +191,7 @@ func TestRepairOfMangledFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 5))
 	const page = 4096
 	pages := len(file) / page
-	for range soak(60) {
+	for range soak(40) {
 		damaged := bytes.Clone(file)
 		at, n := r.IntN(len(file)), 1+r.IntN(3*page)
 		hole := damaged[at:min(at+n, len(damaged))]
