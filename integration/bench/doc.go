@@ -14,6 +14,9 @@
 //     sends its next request when it has the answer to the last one.
 //   - CPU: user and system time of the proxy's own processes (for "sink", of the
 //     sink) per request. It suffers least from what else runs.
+//   - all CPU: the same with that of sink and wrk. While nobody else runs all
+//     cores are busy, and the rate is their number divided by it: what it is for
+//     two cases tells their ratio on a quiet machine, although this one is not.
 //   - others: the share of all cores that was used by none of wrk, proxy and
 //     sink. Beyond a few per cent only ratios and CPU mean something.
 //

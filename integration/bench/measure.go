@@ -14,7 +14,8 @@ type measured struct {
 	Rate   float64 `json:"requests_per_second"`
 	P50    float64 `json:"p50_us"`
 	P99    float64 `json:"p99_us"`
-	CPU    float64 `json:"cpu_us_per_request"` // of the server's processes
+	CPU    float64 `json:"cpu_us_per_request"`     // of the server's processes
+	AllCPU float64 `json:"all_cpu_us_per_request"` // with that of sink and wrk
 	Others float64 `json:"others_percent"`     // of all cores
 }
 
@@ -80,9 +81,10 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 	if err := c.probe(ctx, s, l.size); err != nil {
 		return nil, wrongError{err}
 	}
+	perRequest := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(tally.Requests) }
 	return &measured{
 		Rate: tally.perSecond(), P50: float64(tally.P50), P99: float64(tally.P99),
-		CPU:    float64(used.server.Microseconds()) / float64(tally.Requests),
+		CPU: perRequest(used.server), AllCPU: perRequest(used.known + wrkCPU),
 		Others: 100 * max(0, float64(used.machine-used.known-wrkCPU)/float64(used.took)/float64(runtime.NumCPU())),
 	}, nil
 }

@@ -21,6 +21,7 @@ type caseNotes struct {
 	P50     spread            `json:"p50_us"`
 	P99     spread            `json:"p99_us"`
 	CPU     spread            `json:"cpu_us_per_request"`
+	AllCPU  spread            `json:"all_cpu_us_per_request"`
 	Others  spread            `json:"others_percent"`
 	Against string            `json:"against,omitempty"`
 	Ratio   *spread           `json:"ratio,omitempty"` // of the rates, by round
@@ -59,6 +60,7 @@ func (n *caseNotes) summarise(r, to *result) {
 	n.P50 = of(func(m *measured) float64 { return m.P50 })
 	n.P99 = of(func(m *measured) float64 { return m.P99 })
 	n.CPU = of(func(m *measured) float64 { return m.CPU })
+	n.AllCPU = of(func(m *measured) float64 { return m.AllCPU })
 	n.Others = of(func(m *measured) float64 { return m.Others })
 	if to == nil {
 		return
@@ -73,7 +75,7 @@ func (n *caseNotes) summarise(r, to *result) {
 func (r *report) table() string {
 	var b strings.Builder
 	b.WriteString(r.About.text())
-	fmt.Fprintf(&b, "\n%-15s %8s %15s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "others", "ratio (min–max) within the round")
+	fmt.Fprintf(&b, "\n%-15s %8s %15s %8s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "all CPU", "others", "ratio (min–max) within the round")
 	var notes []string
 	for _, c := range r.Cases {
 		if c.Invalid != "" {
@@ -88,8 +90,8 @@ func (r *report) table() string {
 				ratio += ", wanted " + c.Target
 			}
 		}
-		fmt.Fprintf(&b, "%-15s %8.0f %15s %8.0f %8.0f %8.1f %6.0f%%  %s\n", c.Name, c.Rate.Median,
-			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.Others.Median, ratio)
+		fmt.Fprintf(&b, "%-15s %8.0f %15s %8.0f %8.0f %8.1f %8.1f %6.0f%%  %s\n", c.Name, c.Rate.Median,
+			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.AllCPU.Median, c.Others.Median, ratio)
 	}
 	if len(notes) > 0 {
 		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")
