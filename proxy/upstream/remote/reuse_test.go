@@ -70,6 +70,8 @@ func TestReuse(t *testing.T) {
 		{"PUT", "body", "HTTP/1.1 201 Created\r\n" + chunked + "4\r\ndone\r\n0\r\n\r\n\r\n", false},
 		{"PUT", "body", "HTTP/1.1 201 Created\r\n" + whole + "HTTP/1.1 201 Created\r\n" + whole, false},
 		{"PUT", "body", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\n" + whole, false},
+		{"PUT", "body", "HTTP/1.1 201 Created\r\n" + chunked + "zz\r\n", false},
+		{"PUT", "body", "HTTP/1.1 201 Created\r\nContent-Length: 9000000\r\n\r\n" + large[:9000000], false},
 		{"PUT", "body", "HTTP/1.1 500 Oops\r\n" + whole, false},
 		{"PUT", "body", "HTTP/1.1 202 Later\r\n" + whole, false},
 		{"PUT", "body", "HTTP/1.1 403 No\r\n" + whole, false}, // it may not have read the body
@@ -113,10 +115,49 @@ func TestReuse(t *testing.T) {
 						t.Error(got)
 					}
 				}
+				if n := u.unused(); (n == 1) != c.kept {
+					t.Errorf("%d connections are kept", n)
+				}
 				if got := u.try(t, request("PUT", "/b"), "body"); got.outcome != fence.Definite || got.body != "second" {
 					t.Errorf("the next request: %v", got)
 				}
 			})
+		})
+	}
+}
+
+// A read, too, leaves its connection only to requests after it whose answers
+// cannot be its own.
+func TestEarlyAnswersToReads(t *testing.T) {
+	for name, answer := range map[string]func(*peer){
+		"before the body": func(p *peer) { p.say("HTTP/1.1 207 Multi-Status\r\n" + whole); p.wasReset() },
+		"around the body": func(p *peer) {
+			p.say("HTTP/1.1 207 Multi-Status\r\n")
+			p.body(maxQuestion)
+			p.say(whole)
+			p.wasReset()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls atomic.Int64
+			s := newStore(t, func(p *peer) {
+				if calls.Add(1) > 1 {
+					echo(p)
+				}
+				p.head()
+				answer(p)
+			})
+			s.wants = 2
+			u := open(t, s.url(), Options{Idle: time.Minute})
+			r := request("PROPFIND", "/a")
+			r.Body = readCloser{strings.NewReader(large[:maxQuestion])}
+			w := httptest.NewRecorder()
+			if outcome, err := u.Read(w, r); outcome != fence.Definite || err != nil || w.Body.String() != "done" {
+				t.Errorf("%v %v %q", outcome, err, w.Body)
+			}
+			if got := u.try(t, request("PUT", "/a"), "body"); got.outcome != fence.Definite || got.body != "body" {
+				t.Error(got)
+			}
 		})
 	}
 }
