@@ -20,7 +20,9 @@ func TestClockChanges(t *testing.T) {
 			end := func() time.Time { return g.holdEnd }
 			if clean {
 				p := arrive(t, g, put("/r", 1, "a"))
-				begin(t, p)
+				if v := p.Begin(t.Context()); !v.OK() {
+					t.Fatal(v.Reason)
+				}
 				p.Done(Uncertain)
 				end = func() time.Time { return g.settling.first.end }
 			}
