@@ -16,7 +16,7 @@ type measured struct {
 	P99    float64 `json:"p99_us"`
 	CPU    float64 `json:"cpu_us_per_request"`     // of the server's processes
 	AllCPU float64 `json:"all_cpu_us_per_request"` // with that of sink and wrk
-	Others float64 `json:"others_percent"`     // of all cores
+	Others float64 `json:"others_percent"`         // of all cores
 }
 
 // counts is what is known of answers beside what wrk says.
