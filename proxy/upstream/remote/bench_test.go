@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,7 +117,18 @@ func BenchmarkWrite(b *testing.B) {
 func measure(b *testing.B, size int, write func()) {
 	b.ReportAllocs()
 	b.SetBytes(int64(size))
+	before := used(b)
 	for b.Loop() {
 		write()
 	}
+	b.ReportMetric(float64(used(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// used is the processor time of this process, the store in it included.
+func used(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
