@@ -139,6 +139,11 @@ func (r *replay) compare() {
 			r.fail("%s may begin by the rules, and does not", q.name)
 		}
 	}
+	r.next(&r.s, func(e event, _ *state, _ string) {
+		if e.kind == evCommit {
+			r.fail("a commit is due by the rules, and none has started")
+		}
+	})
 	for k, key := range r.keys {
 		if got := r.rows.row(key); pairOf(got.Token, got.Owner) != r.s.disk[k] {
 			r.fail("on disk is %+v, by the rules %+v", got, r.row(r.s.disk, k))

@@ -3,47 +3,79 @@ package fence
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// TestExplorerReplay takes ways that the explorer has found through its scenes,
-// and goes them with a real gate. Wherever the gate has a choice the rules
-// follow it, if they allow that; all else must agree after each step: who
-// waits, who has begun, who is refused and why, what is committed and what is
-// on disk.
+// TestExplorerReplay takes ways through the explorer's scenes, and goes them
+// with a real gate. Wherever the gate has a choice the rules follow it, if they
+// allow that; all else must agree after each step: who waits, who has begun,
+// who is refused and why, what is committed and what is on disk.
+//
+// Some ways are the shortest to states evenly chosen. Those all do first what
+// can be done first, so that others wander, each with a seed of its own.
 func TestExplorerReplay(t *testing.T) {
-	ways := 300
+	shortest, wandering := 16, 120
 	if soak() {
-		ways = 3000
+		shortest, wandering = 160, 6000
 	}
-	scenes := explorerScenes(false)
-	each := ways/len(scenes) + 1
 	went, skipped := 0, 0
-	for _, sc := range scenes {
+	for _, sc := range explorerScenes(false) {
 		t.Run(sc.name, func(t *testing.T) {
 			x := newExplorer(sc)
-			f, links := x.search()
-			for k := range min(each, len(links)-1) {
-				to := uint32((k + 1) * (len(links) - 1) / min(each, len(links)-1))
-				way := x.way(links, to)
+			_, links := x.search()
+			var ways [][]event
+			for k := range shortest {
+				ways = append(ways, x.way(links, uint32((k+1)*(len(links)-1)/shortest)))
+			}
+			for k := range wandering {
+				ways = append(ways, x.wander(rand.New(rand.NewPCG(uint64(k), 1))))
+			}
+			for k, way := range ways {
 				synctest.Test(t, func(t *testing.T) {
 					r := &replay{t: t, explorer: x, way: way}
 					r.run()
 					went, skipped = went+r.went, skipped+r.skipped
 				})
 				if t.Failed() {
-					t.Fatalf("on the way to state %d of %d", to, f.states)
+					t.Fatalf("on way %d", k)
 				}
 			}
 		})
 	}
-	t.Logf("%d steps, %d that the gate's choices had made impossible", went, skipped)
+	t.Logf("%d steps, and %d that the gate's choices had made impossible", went, skipped)
 	if went < 4*skipped {
 		t.Error("too few of them were gone")
 	}
+}
+
+// wander goes where chance leads, but through few of the steps that leave
+// nothing to do.
+func (x *explorer) wander(rng *rand.Rand) []event {
+	var way []event
+	s := x.first()
+	for range 60 {
+		var steps []event
+		var states []state
+		x.next(&s, func(e event, n *state, _ string) {
+			switch e.kind {
+			case evCrash, evCrashKept, evDrain, evFailLost, evFailKept, evLeave:
+				if rng.IntN(10) > 0 {
+					return
+				}
+			}
+			steps, states = append(steps, e), append(states, *n)
+		})
+		if len(steps) == 0 {
+			break
+		}
+		k := rng.IntN(len(steps))
+		way, s = append(way, steps[k]), states[k]
+	}
+	return way
 }
 
 // replay is one way, with the state that the rules say the gate is in.
@@ -293,18 +325,25 @@ func (r *replay) kill() {
 func (r *replay) passUntil(end time.Time) {
 	for {
 		next, e := end, event{}
-		if r.s.hold > 0 && !r.holdDue.After(next) {
+		if r.s.hold > 0 && !r.s.stopped && !r.holdDue.After(next) {
 			next, e = r.holdDue, event{kind: evHoldEnds}
 		}
 		for i := range r.requests {
-			if r.s.phase[i] == settling && !r.due[i].After(next) {
+			if r.s.phase[i] == settling && !r.s.stopped && !r.due[i].After(next) {
 				next, e = r.due[i], event{evExpire, uint8(i)}
 			}
 		}
-		time.Sleep(time.Until(next))
+		if e.kind == evStart {
+			time.Sleep(time.Until(next))
+			return
+		}
+		time.Sleep(time.Until(next) - 1)
+		synctest.Wait()
+		r.compare() // not a moment too early
+		time.Sleep(1)
 		before := r.s
-		if e.kind == evStart || !r.take(e) {
-			time.Sleep(time.Until(end))
+		if !r.take(e) {
+			r.fail("time brings what the rules do not allow: %s", eventTexts[e.kind])
 			return
 		}
 		r.agree(&before)

@@ -157,6 +157,13 @@ func writingScenes() []*scene {
 			},
 		},
 		{
+			name: "a fenced tree in another",
+			writers: []w{
+				{write("a", inTree("/t", "/t/1", 1, "a")), write("a2", inTree("/t", "/t/1", 3, "a"))},
+				{write("b", inTree("/t/n", "/t/n/1", 2, "b")), write("b2", inTree("/t/n", "/t/n/1", 2, "b"))},
+			},
+		},
+		{
 			name:    "global floor",
 			writers: []w{{write("a", put("/r", 1, "a"))}, {write("b", put("/r", 2, "b"))}, {write("n", under(Adopt, put("/s", 0, "")))}, {write("k", put("/s", 0, ""))}},
 			global:  2,
