@@ -18,4 +18,36 @@
 //   - deploy/ is how fencegate is run in a container and as a service. Tests run
 //     it as it is written there, in namespaces of their own; no engine is needed.
 //   - DEFECTS.md has a row for every defect that a promise suffered from.
+//
+// # Scenarios
+//
+// Which test shows what; all run the compiled binary. Stores that misbehave are
+// harness.FakeStore, networks harness.Line.
+//
+//	A paused holder writes late            TestZombieWriterIsRefused, TestZombieOverNginx, TestZombieWriterStopsItself
+//	A holder is cut off before it writes   TestClaimCutsOffTheOldHolder
+//	A write lands after its 504            TestLateLandingIsWaitedFor, TestLateLandingIsWaitedForByClaims
+//	What each answer of a store means      TestAnswersOfTheStoreToAWrite, TestAnswerThatBreaksOff
+//	The network to the store is cut        TestPartitionFromTheStore
+//	Nothing is sent to the store twice     TestDeleteIsSentOnce, TestDeleteOnADyingConnection
+//	A slow upload is overtaken             TestSlowUploadIsOvertaken, TestUploadIsOvertaken
+//	A streamed upload is overtaken         TestStreamedUploadIsOvertaken
+//	A client does not take its answer      TestStalledClientHoldsNothing
+//	kill -9 with a begun write             TestKilledWithABegunWrite, TestKilledWhileSending
+//	kill -9 again and again                TestKilledUnderWriters, TestKilledUnderWritersOverNginx, TestKilledInTheMiddleOfUploads
+//	The hold after an unclean end          TestHoldAfterAKill, TestHoldIsWaitedFor, TestHoldOutlastsAKillDuringTheHold
+//	TERM during the hold                   TestHoldOutlastsAStop
+//	TERM with something unsettled          TestStopWithSomethingUnsettled
+//	TERM with uploads on their way         TestStopLetsAnUploadEnd, TestStopCutsWhatDoesNotEnd
+//	The mark is on disk before the write   TestMarkIsDurableBeforeTheFirstByte
+//	Equal tokens while a mark is raised    TestEqualTokensShareTheirRaise
+//	Many raise marks on a slow disk        TestParallelRaisesShareCommits
+//	Two owners have one number             TestTwoOwnersInOneCommit, TestTwoOwnersRace
+//	A tree is deleted, and a PUT below     TestDeleteOfATreeAndAPutBelow, TestStaleWriteBesideASlowTree, TestDeleteOfATree
+//	Marks outlive process and object       TestMarksSurvive
+//	A commit fails                         TestFailedCommitLatches, TestRepairAfterTheDiskFailed
+//	The ledger's disk is full              TestFullDiskOfTheLedger, TestFullLedgerIsTold
+//	The ledger is replaced under us        TestReplacedLedgerIsTold
+//	The lock service forgets its counter   TestLocksHealAfterALostCounter
+//	Redis is cut off while a command runs  TestLockEndsItsCommandBeforeTheLease
 package integration

@@ -75,28 +75,3 @@ func TestSlowUploadIsOvertaken(t *testing.T) {
 	sawOnce(t, store, "PUT", report)
 	tookEffect(t, store, "PUT "+report+" from B")
 }
-
-// The same where bodies are streamed: half of A's is at the store already.
-// Shown: A is cut off and told that nobody knows, and B is not sent before
-// settle is over; what the store got of A has no effect, since it takes bodies
-// whole or not at all.
-func TestStreamIsOvertaken(t *testing.T) {
-	t.Parallel()
-	const settle = time.Second
-	store, s := overFakeStore(t, "--settle", settle.String(), "--body", "stream")
-	a := dial(t, s)
-	a.send(fmt.Sprintf("PUT %s HTTP/1.1\nHost: x\nX-Fencing-Token: 33\nContent-Length: 1000\n\nfrom A, half", report))
-	store.AwaitRequest("half of A's body", func(r harness.Request) bool { return r.Received > 0 })
-	overtaken := harness.Monotonic()
-	b := begins(t, s, "PUT", report, stampOf(34, "b"), "from B")
-	a.says("504 outcome_unknown", "PUT")
-	b.says("201")
-	tookEffect(t, store, "PUT "+report+" from B")
-	requests := requestsFor(store, report)
-	if len(requests) != 2 || requests[0].Whole != 0 {
-		t.Fatalf("the store got %+v, want half of A's and B's", requests)
-	}
-	if waited := requests[1].At - overtaken; waited < settle {
-		t.Errorf("B's write was sent %v after it came, before settle was over", waited)
-	}
-}
