@@ -90,7 +90,7 @@ func TestAbortedUploadsOverARemoteStore(t *testing.T) {
 	})
 	abortions := append(stagedAbortions, remoteAbortions...)
 	for _, kind := range abortions {
-		a.abort(kind, harness.Scale(7_000)/len(abortions))
+		a.abort(kind, harness.Scale(7_000)/len(abortions)+1)
 	}
 	store.release()
 	held.Wait()
@@ -112,7 +112,7 @@ func TestAbortedUploadsOverADirectory(t *testing.T) {
 	s := harness.Fencegate(t)
 	a := newAborter(t, s)
 	for _, kind := range stagedAbortions {
-		a.abort(kind, harness.Scale(3_000)/len(stagedAbortions))
+		a.abort(kind, harness.Scale(3_000)/len(stagedAbortions)+1)
 	}
 	a.leftNothing()
 	isSwept(t, s) // nothing is left to be swept

@@ -134,6 +134,7 @@ func (in *intake) Read(b []byte) (int, error) {
 	}
 	if !in.started {
 		in.started = true
+		in.x.hurry() // to take "100 Continue", which net/http writes at the first Read
 		in.watch()
 	}
 	n, err := 0, in.extend()
@@ -214,6 +215,7 @@ func (in *intake) stop() {
 	if !in.ended {
 		in.stopped = true
 		_ = in.x.rc.SetReadDeadline(time.Unix(1, 0))
+		_ = in.x.rc.SetWriteDeadline(time.Unix(1, 0)) // of "100 Continue"; an answer sets its own
 	}
 }
 
