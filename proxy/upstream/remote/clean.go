@@ -46,7 +46,7 @@ func (f framing) plain(res *http.Response) bool {
 // anywhere: what the next answer shows rests on that.
 func (c *conn) clean(m *message, status int, end ending) bool {
 	switch {
-	case !c.over() || c.sendErr != nil || c.answered != c.socket.count():
+	case !c.whole():
 	case status >= 300 && m.size != 0:
 		// The store may not have read the body that it did not want.
 	case !c.keeps || end != marked:

@@ -46,6 +46,7 @@ type exchange struct {
 	unbind   func() bool // from its context
 	headLeft int64       // of maxHead; < 0: the head has been read
 	answered int64       // the socket's count when the final answer began
+	start    int64       // where on the socket that answer began; not with TLS
 	seen     framing
 	keeps    bool // the final answer does not end the connection
 
@@ -71,6 +72,7 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 		tcp.Close()
 		return nil, u.explain(dialing, err)
 	}
+	s.watch = u.tls == nil
 	c := &conn{socket: s, text: s, cut: s.cut}
 	if u.tls != nil {
 		c.under = &records{socket: s}
@@ -134,6 +136,14 @@ func (c *conn) over() bool {
 	default:
 		return false
 	}
+}
+
+// whole reports whether all of the request was sent before the final answer
+// began. That the answer was read late does not make it late: without TLS, what
+// had arrived before the last write is known too.
+func (c *conn) whole() bool {
+	ahead, _ := c.socket.arrived()
+	return c.over() && c.sendErr == nil && c.answered == c.socket.count() && (c.secure != nil || ahead <= c.start)
 }
 
 // wrote reports whether any byte of the request was given to the kernel.

@@ -1,6 +1,9 @@
+//go:build unix
+
 package remote
 
 import (
+	"crypto/tls"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +114,72 @@ func TestAnswersToNothing(t *testing.T) {
 		}
 		if status != want.status || got.outcome != want.outcome {
 			t.Errorf("%.20q: %v; want %d, %v", said, got, want.status, want.outcome)
+		}
+	}
+}
+
+// An answer that came early may be read late, when all has been sent: it is an
+// early one all the same.
+func TestEarlyAnswerThatIsReadLate(t *testing.T) {
+	for _, c := range []struct {
+		first, then string
+		early       bool
+	}{
+		{"HTTP/1.1 200 OK\r\n", whole, true},
+		{"HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 200 OK\r\n" + whole, false},
+		{"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Hints\r\n\r\nH", "TTP/1.1 200 OK\r\n" + whole, true},
+	} {
+		more := make(chan struct{})
+		s := newStore(t, func(p *peer) {
+			p.body(4)
+			p.say(c.first)
+			<-more
+			p.body(4)
+			p.say(c.then)
+			p.rest()
+		})
+		u := open(t, s.url(), Options{Idle: time.Minute})
+		late, err := u.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.socket.Write([]byte("head"))
+		late.arrival(t)
+		late.socket.Write([]byte("body"))
+		close(more)
+		res, err := late.receive("PUT")
+		for err == nil && res.StatusCode < 200 {
+			res, err = late.receive("PUT")
+		}
+		if err != nil {
+			t.Errorf("%q: %v", c.first, err)
+		}
+		if late.whole() == c.early {
+			t.Errorf("%q counts as early: %v, want %v", c.first, !c.early, c.early)
+		}
+		u.drop(late)
+	}
+}
+
+// With TLS, too, nothing is sent after what can be no answer.
+func TestAnswersToNothingWithTLS(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		ca := newAuthority(t)
+		spoken := make(chan struct{})
+		s := listen(t, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, "store.example")}, MaxVersion: version}, func(p *peer) {
+			p.say("HTTP/1.1 403 No\r\n" + whole)
+			close(spoken)
+			if n, _ := p.rest(); n > 0 {
+				t.Errorf("the store was sent %d bytes", n)
+			}
+		})
+		body := readerFunc(func(b []byte) (int, error) {
+			<-spoken
+			return copy(b, "body"), nil
+		})
+		u := open(t, "https://"+s.Addr().String(), Options{CAFile: ca.file, ServerName: "store.example"})
+		if got := attempt(t, u, t.Context(), request("PUT", "/a"), body, 4); got.outcome != fence.NotSent {
+			t.Error(got)
 		}
 	}
 }

@@ -17,6 +17,8 @@ func (c *conn) receive(method string) (*http.Response, error) {
 		return nil, noAnswer(err)
 	}
 	c.answered = c.socket.count()
+	_, received := c.socket.arrived()
+	c.start = received - int64(c.in.Buffered())
 	res, err := c.receiveOne(method)
 	switch {
 	case err != nil:

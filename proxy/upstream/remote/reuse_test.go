@@ -27,7 +27,12 @@ func (u *Remote) arrival(t *testing.T) {
 	if len(u.pool.idle) != 1 {
 		t.Fatalf("%d connections are kept, want 1", len(u.pool.idle))
 	}
-	err := u.pool.idle[0].socket.raw.Read(func(fd uintptr) bool {
+	u.pool.idle[0].arrival(t)
+}
+
+func (c *conn) arrival(t *testing.T) {
+	t.Helper()
+	err := c.socket.raw.Read(func(fd uintptr) bool {
 		_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK)
 		return err != syscall.EAGAIN
 	})
@@ -76,6 +81,9 @@ func TestReuse(t *testing.T) {
 		{"PUT", "body", "HTTP/1.1 202 Later\r\n" + whole, false},
 		{"PUT", "body", "HTTP/1.1 403 No\r\n" + whole, false}, // it may not have read the body
 		{"PROPFIND", "body", "HTTP/1.1 403 No\r\n" + whole, false},
+		{"PUT", "body", "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\n", false},
+		{"PUT", "body", "HTTP/1.1 204 No Content\r\n" + chunked, false},
+		{"HEAD", "", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", false},
 		{"HEAD", "", "HTTP/1.1 200 OK\r\n" + whole, false},
 		{"GET", "", "HTTP/1.1 304 Not Modified\r\n" + whole, false},
 		{"GET", "", "HTTP/1.1 200 OK\r\n" + whole + "more", false},
@@ -116,7 +124,7 @@ func TestReuse(t *testing.T) {
 					}
 				}
 				if n := u.unused(); (n == 1) != c.kept {
-					t.Errorf("%d connections are kept", n)
+					t.Fatalf("%d connections are kept", n)
 				}
 				if got := u.try(t, request("PUT", "/b"), "body"); got.outcome != fence.Definite || got.body != "second" {
 					t.Errorf("the next request: %v", got)
@@ -165,6 +173,37 @@ func TestEarlyAnswersToReads(t *testing.T) {
 type readCloser struct{ *strings.Reader }
 
 func (readCloser) Close() error { return nil }
+
+// What crypto/tls has decrypted or read ahead is not on the socket any more.
+func TestNothingIsLeftInTLS(t *testing.T) {
+	ca := newAuthority(t)
+	for name, c := range map[string]struct {
+		then string // after an answer that fills the reader's buffer
+		kept bool
+	}{"nothing": {"", true}, "more": {"more", false}, "another record": {large[:20000], false}} {
+		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+			var calls atomic.Int64
+			s := listen(t, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, "store.example")}, MaxVersion: version, DynamicRecordSizingDisabled: true}, func(p *peer) {
+				p.request()
+				if calls.Add(1) > 1 {
+					p.say("HTTP/1.1 204 Done\r\n\r\n")
+					p.rest()
+				}
+				const head = "HTTP/1.1 200 OK\r\nContent-Length: 4055\r\n\r\n"
+				p.say(head + large[:4096-len(head)] + c.then)
+				p.rest()
+			})
+			s.wants, s.maybe = 2, true
+			u := open(t, "https://"+s.Addr().String(), Options{CAFile: ca.file, ServerName: "store.example", Idle: time.Minute})
+			if got := u.try(t, request("PUT", "/a"), "body"); got.outcome != fence.Definite || len(got.body) != 4055 {
+				t.Errorf("%.100s", got)
+			}
+			if n := u.unused(); (n == 1) != c.kept {
+				t.Errorf("%s: %d connections are kept", name, n)
+			}
+		}
+	}
+}
 
 // What comes later than the answer, be it the end, is noticed before the
 // connection is used.

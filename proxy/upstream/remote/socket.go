@@ -9,16 +9,21 @@ import (
 
 // socket is a TCP connection that knows how many bytes the kernel has taken of
 // what was written to it. It hides that it could read from a file by itself
-// (sendfile), which would escape the count. It has one writer at a time.
+// (sendfile), which would escape the count. It has one writer and one reader at a
+// time.
 type socket struct {
 	net.Conn
 	tcp *net.TCPConn
 	raw syscall.RawConn
+	in  reading
 	out writing
 
-	mu      sync.Mutex
-	written int64
-	hush    bool // nothing may have arrived when the next byte is written
+	mu       sync.Mutex
+	written  int64
+	received int64 // what was read
+	ahead    int64 // what had arrived before the last write of a request; 0: that was its first
+	watch    bool  // ahead is wanted
+	hush     bool  // nothing may have arrived when the next byte is written
 }
 
 // Why a connection is not written to.
@@ -33,6 +38,7 @@ func newSocket(tcp *net.TCPConn) (*socket, error) {
 		return nil, err
 	}
 	s := &socket{Conn: tcp, tcp: tcp, raw: raw}
+	s.in.init(s)
 	s.out.init(s)
 	return s, nil
 }
@@ -44,13 +50,21 @@ func (s *socket) count() int64 {
 	return s.written
 }
 
+// arrived returns what had arrived, of all, before the last write of the
+// present request, and what has been read until now.
+func (s *socket) arrived() (ahead, received int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ahead, s.received
+}
+
 // expectSilence has the next write fail, with nothing sent, if something has
 // arrived until then, the end of the connection included: what is read after a
 // request must be its answer. It is looked at right before the write.
 func (s *socket) expectSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hush = true
+	s.hush, s.ahead = true, 0
 }
 
 // cut resets the connection: what the kernel has not sent is discarded, reads

@@ -10,6 +10,10 @@ type writing struct{}
 
 func (writing) init(*socket) {}
 
+type reading struct{}
+
+func (reading) init(*socket) {}
+
 // Write implements io.Writer. An answer may be read before its request is
 // counted here, and then looks like an early one: its write counts as uncertain
 // although it is not.

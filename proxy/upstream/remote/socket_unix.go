@@ -18,7 +18,7 @@ type writing struct {
 	n        int
 	err      error
 	all, now func(fd uintptr) (done bool)
-	peeked   [1]byte
+	peeked   [512]byte
 }
 
 func (w *writing) init(s *socket) {
@@ -67,6 +67,55 @@ func (s *socket) write(b []byte, once func(fd uintptr) bool) (int, error) {
 	return w.n, err
 }
 
+// reading is a read in progress.
+type reading struct {
+	b    []byte
+	n    int
+	err  error
+	once func(fd uintptr) (done bool)
+}
+
+func (r *reading) init(s *socket) {
+	r.once = func(fd uintptr) bool {
+		s.readOnce(int(fd))
+		return r.err != syscall.EAGAIN
+	}
+}
+
+// Read implements io.Reader. Like what is written, what leaves the kernel is
+// counted before anybody can miss it.
+func (s *socket) Read(b []byte) (int, error) {
+	r := &s.in
+	r.b, r.n, r.err = b, 0, nil
+	err := s.raw.Read(r.once)
+	r.b = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case r.err != nil:
+		return 0, os.NewSyscallError("read", r.err)
+	case r.n == 0 && len(b) > 0:
+		return 0, io.EOF
+	}
+	return r.n, nil
+}
+
+func (s *socket) readOnce(fd int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.in
+	for {
+		var n int
+		if n, r.err = syscall.Read(fd, r.b); n > 0 {
+			r.n = n
+			s.received += int64(n)
+		}
+		if r.err != syscall.EINTR {
+			return
+		}
+	}
+}
+
 // readNow reads what has arrived. The error is errNotNow if that is nothing.
 func (s *socket) readNow(b []byte) (n int, err error) {
 	rawErr := s.raw.Read(func(fd uintptr) bool {
@@ -99,6 +148,13 @@ func (s *socket) writeOnce(fd int) {
 			return
 		}
 		s.hush = false
+	} else if s.watch {
+		n, _, err := syscall.Recvfrom(fd, w.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		if err != nil && err != syscall.EAGAIN && err != syscall.EINTR {
+			w.err = err // it is told only once
+			return
+		}
+		s.ahead = s.received + int64(max(n, 0))
 	}
 	for {
 		var n int
@@ -116,7 +172,7 @@ func (s *socket) writeOnce(fd int) {
 // silent returns an error unless nothing has arrived.
 func (w *writing) silent(fd int) error {
 	for {
-		n, _, err := syscall.Recvfrom(fd, w.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		n, _, err := syscall.Recvfrom(fd, w.peeked[:1], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		switch {
 		case err == syscall.EINTR:
 		case err == syscall.EAGAIN:

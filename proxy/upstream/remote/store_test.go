@@ -88,6 +88,9 @@ func newAndKept(t *testing.T, test func(t *testing.T, serve func(t *testing.T, o
 			return s, open(t, s.url(), opts)
 		})
 	})
+	if !canPeek {
+		return
+	}
 	t.Run("kept", func(t *testing.T) {
 		test(t, func(t *testing.T, opts Options, script func(*peer)) (*store, *Remote) {
 			s := newStore(t, func(p *peer) {

@@ -51,7 +51,7 @@ func (u *Remote) write(ctx context.Context, r *http.Request, m *message) (*http.
 	}
 	sendErr := c.sendErr
 	seen.wrote = c.wrote()
-	seen.whole = err == nil && sendErr == nil && c.answered == c.socket.count()
+	seen.whole = err == nil && c.whole()
 	outcome := seen.outcome(u.opts.DefiniteStatuses)
 	if outcome == fence.Definite {
 		u.finish(c, m, seen.status, seen.end)
