@@ -53,14 +53,17 @@ func runHolder(args []string) int {
 		recorder: history.NewRecorder(out, func() int64 { return int64(harness.Monotonic()) }),
 		name:     *name, last: new(atomic.Int64),
 	}
-	opts := []lockclient.Option{
-		lockclient.WithFence(*url), lockclient.WithClient(*name), lockclient.WithMaxWait(patience),
-		lockclient.WithHTTPClient(&http.Client{Transport: requests, Timeout: patience}),
-	}
+	opts := []lockclient.Option{lockclient.WithClient(*name), lockclient.WithMaxWait(patience)}
 	if *plain {
 		opts = append(opts, lockclient.WithPlainCounter())
 	}
-	locks, err := lockclient.New(rdb, opts...)
+	unclaimed, err := lockclient.New(rdb, opts...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	locks, err := lockclient.New(rdb, append(opts, lockclient.WithFence(*url),
+		lockclient.WithHTTPClient(&http.Client{Transport: requests, Timeout: patience}))...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -69,8 +72,8 @@ func runHolder(args []string) int {
 	var running sync.WaitGroup
 	for i := range *holders {
 		h := &holder{
-			ctx: ctx, random: rand.New(rand.NewPCG(*seed, uint64(i))), locks: locks, requests: requests, url: *url,
-			name: fmt.Sprint(*name, "-", i),
+			ctx: ctx, random: rand.New(rand.NewPCG(*seed, uint64(i))), locks: locks, unclaimed: unclaimed,
+			requests: requests, url: *url, name: fmt.Sprint(*name, "-", i),
 		}
 		running.Go(h.run)
 	}
@@ -83,20 +86,22 @@ func runHolder(args []string) int {
 
 // holder is one client.
 type holder struct {
-	ctx      context.Context
-	random   *rand.Rand
-	locks    *lockclient.Client
-	requests recording
-	url      string
-	name     string
-	writes   int
-	old      []held // stamps of locks that are given back
+	ctx       context.Context
+	random    *rand.Rand
+	locks     *lockclient.Client
+	unclaimed *lockclient.Client // knows nothing of the fence, as other lock libraries
+	requests  recording
+	url       string
+	name      string
+	writes    int
+	old       []held // stamps of locks that are given back
 }
 
 // held is a stamp and what it is for.
 type held struct {
 	place
 	fence.Stamp
+	unclaimed bool // the first that the fence hears of it is a write
 }
 
 func (h *holder) chance(percent int) bool { return h.random.IntN(100) < percent }
@@ -118,12 +123,16 @@ func (h *holder) hold() {
 	if p.tree {
 		opts = append(opts, lockclient.WithTree())
 	}
-	l, err := h.locks.Lock(h.ctx, p.lock, opts...)
+	locks, unclaimed := h.locks, h.chance(20)
+	if unclaimed {
+		locks = h.unclaimed
+	}
+	l, err := locks.Lock(h.ctx, p.lock, opts...)
 	if err != nil {
 		h.think(20)
 		return
 	}
-	now := held{p, l.Stamp()}
+	now := held{p, l.Stamp(), unclaimed}
 	if h.old = append(h.old, now); len(h.old) > 4 {
 		h.old = h.old[1:]
 	}
@@ -133,7 +142,7 @@ func (h *holder) hold() {
 		_ = l.Unlock(ctx) // lost, or Redis is: both are meant
 	}
 	// A careless holder looks at its lease when it gets it and never again.
-	if h.chance(40) {
+	if unclaimed || h.chance(25) {
 		early := h.chance(20)
 		if early {
 			unlock()
@@ -192,6 +201,9 @@ func (h *holder) work(with held, by http.RoundTripper) {
 		}
 		if method != http.MethodGet {
 			req.Header.Set(headerWriteID, id)
+		}
+		if with.unclaimed {
+			req.Header.Set(headerUnclaimed, "1")
 		}
 		if careless && with.Token != fence.NoToken {
 			req.Header.Set("X-Fencing-Token", with.Token.String())

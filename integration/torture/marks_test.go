@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"fencegate/integration/harness"
 )
@@ -56,7 +57,8 @@ func (m marks) hold(w *world) {
 		w.counts.add("S5 marks compared")
 		if answer.Token < token {
 			w.counts.add("S5 violations")
-			w.t.Errorf("seed %d: S5 broken: the mark of %s is %d, but token %d had an effect", w.seed, resource, answer.Token, token)
+			w.t.Errorf("seed %d: S5 broken after %v: the mark of %s is %d, but token %d had an effect",
+				w.seed, (harness.Monotonic() - w.began).Round(time.Millisecond), resource, answer.Token, token)
 		}
 	}
 }

@@ -20,6 +20,8 @@ const (
 	// headerToken tells the store the token, which fencegate keeps to itself, for
 	// the comparison with marks.
 	headerToken = "X-Write-Token"
+	// headerUnclaimed says that the token may be new to the fence.
+	headerUnclaimed = "X-Write-Unclaimed"
 )
 
 // recording notes every request that leaves a worker, lockclient's claims too,

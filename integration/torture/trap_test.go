@@ -12,13 +12,13 @@ import (
 // A trap kills fencegate when it has just sent the store a write, at the moments
 // that are hardest to get over.
 type trap struct {
-	any    bool // any put, not only the first with a token
+	any    bool // any put, not only the first that was heard of a token
 	plan   func(random *rand.Rand) harness.Plan
 	sprung chan struct{}
 }
 
-// atFirstEffect kills when a token has its first effect: its mark must be on
-// disk by then.
+// atFirstEffect kills when a token that was never claimed has its first effect:
+// its mark must be on disk by then.
 func atFirstEffect(kill func()) *trap {
 	t := &trap{sprung: make(chan struct{})}
 	spring := sync.OnceFunc(func() { kill(); close(t.sprung) })
@@ -41,7 +41,7 @@ func beforeLateEffect(kill func()) *trap {
 // springs waits for a while that a trap kills fencegate.
 func (w *world) springs(t *trap) bool {
 	w.plans.set(t)
-	patience := time.NewTimer(500 * time.Millisecond)
+	patience := time.NewTimer(time.Second)
 	defer patience.Stop()
 	select {
 	case <-t.sprung:

@@ -73,7 +73,7 @@ func (w *weather) plan(r harness.Request) harness.Plan {
 			}
 		}
 		token, resource := written(r.Path, r.Header)
-		if w.trap != nil && r.Method == http.MethodPut && (w.trap.any || token > w.highest[resource]) {
+		if w.trap != nil && r.Method == http.MethodPut && (w.trap.any || token > w.highest[resource] && r.Header.Get(headerUnclaimed) != "") {
 			plan = w.trap.plan(w.random)
 			w.trap = nil
 		}
