@@ -33,7 +33,7 @@ func TestFullDiskOfTheLedger(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	store, s := overFakeStore(t, "--state", state, "--max-wait", "300ms")
+	store, s := overFakeStore(t, "--state", state, "--max-wait", "1s")
 	holder := stampOf(33, "holder")
 	says(t, s, "201", "PUT", report, holder, "first")
 	ballast := filepath.Join(state, "ballast")

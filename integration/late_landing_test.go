@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -29,10 +30,17 @@ func TestLateLandingIsWaitedFor(t *testing.T) {
 			b := begins(t, s, "PUT", report, stampOf(34, "b"), "from B")
 			says(t, s, "201", "PUT", "/other", stampOf(1, "c"), "from C")
 			b.says("204")
-			tookEffect(t, store, "PUT /other from C", "PUT "+report+" from A", "PUT "+report+" from B")
-			requests := store.Requests()
-			if waited := requests[2].At - requests[0].Whole; waited < settle {
+			effects := store.Effects()
+			effects = slices.DeleteFunc(effects, func(e harness.Effect) bool { return e.Path == "/other" })
+			if len(effects) != 2 || effects[0].ID != "from A" || effects[1].ID != "from B" {
+				t.Errorf("in this order happened %v", effects)
+			}
+			requests := requestsFor(store, report)
+			if waited := requests[1].At - requests[0].Whole; waited < settle {
 				t.Errorf("B's write was sent %v after A's had gone, before settle was over", waited)
+			}
+			if other := requestsFor(store, "/other"); other[0].At > requests[1].At {
+				t.Error("C's write to another object waited too")
 			}
 			sawLate(t, s, store)
 		})

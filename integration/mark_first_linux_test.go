@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"fencegate/integration/harness"
 )
 
 // fencegate's system calls while holders that get ever newer write. Shown: S5
@@ -21,14 +23,17 @@ func TestMarkIsDurableBeforeTheFirstByte(t *testing.T) {
 		says(t, s, "201", "PUT", fmt.Sprintf("/object/%d", i), stampOf(7, "holder"), "text")
 	}
 	s.Stop()
-	text, err := os.ReadFile(trace)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sent, faults := traceOrder(string(text), store.Addr())
-	if len(sent) != writes {
-		t.Fatalf("the trace shows %q sent to the store, want %d writes:\n%s", sent, writes, text)
-	}
+	var text []byte
+	var faults []string
+	harness.Eventually(t, "strace to have written all down", func() (any, bool) {
+		var err error
+		if text, err = os.ReadFile(trace); err != nil {
+			t.Fatal(err)
+		}
+		var sent []string
+		sent, faults = traceOrder(string(text), store.Addr())
+		return string(text), len(sent) == writes
+	})
 	for _, fault := range faults {
 		t.Error(fault)
 	}
