@@ -23,13 +23,14 @@ type mutant struct {
 }
 
 // mutants are all that the explorer must notice. Some deviations break no
-// promise, and are not among them:
+// promise in any scene, and are not among them:
 //
 //   - judge without its first lines, covered without Open: the gate clears the
 //     stamp of what is open and refuses nobody for it; only what is reported as
 //     observed would change.
 //   - missing without failed or stopped: when the ledger fails or the drain ends,
 //     all that waits is refused in the same step, so nobody is left to ask.
+//     Its order decides what a 503 names; TestMissingNamesTheFirst has that.
 //   - endsClean without failed: nothing begins after a failure, so without begun
 //     writes and entries nothing can land either. A failed ledger is not
 //     written again, so the flag could not be set.
@@ -38,6 +39,8 @@ type mutant struct {
 //     run that may have left something.
 //   - judge without the comparison of the global floor with the highest row,
 //     which only chooses what is named.
+//   - judgeSiblings without NoToken or Passive: a row without a token counts for
+//     nothing, and no scene has an MKCOL beside another touch, as no request has.
 var mutants = []mutant{
 	{name: "rows below a tree are forgotten", old: "r.Token > b.highest.Token", new: "r.Token < b.highest.Token", scene: "tree", promise: "S1"},
 	{name: "owners below a tree are forgotten", old: "b.conflict = r", new: "b.conflict = Row{}", scene: "tree and one number", promise: "S3"},

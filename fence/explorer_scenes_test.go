@@ -3,17 +3,21 @@ package fence
 import "time"
 
 // explorerScenes are all scenes, each with one crash, one orderly stop and one
-// failed commit at any point and clients that give up at any point before
-// their request begins; with two of each in a soak.
+// failed commit at any point, and clients that give up at any point before
+// their request begins. In a soak it is two of each, and there are more scenes.
 func explorerScenes(soak bool) []*scene {
-	all := writingScenes()
+	more := uint8(0)
 	if soak {
-		all = append(all, largeScenes()...)
+		more = 1
 	}
+	all := writingScenes()
 	for _, sc := range all {
-		sc.crashes, sc.stops, sc.failures = max(sc.crashes, 1), 1, 1
-		if soak {
-			sc.crashes, sc.stops, sc.failures = sc.crashes+1, 2, 2
+		sc.crashes, sc.stops, sc.failures = max(sc.crashes, 1)+more, 1+more, 1+more
+	}
+	if soak {
+		for _, sc := range largeScenes() {
+			sc.crashes, sc.stops, sc.failures = 1, 1, 1
+			all = append(all, sc)
 		}
 	}
 	return all

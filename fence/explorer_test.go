@@ -22,9 +22,7 @@ func TestExplorer(t *testing.T) {
 	for _, sc := range scenes {
 		t.Run(sc.name, func(t *testing.T) {
 			ran++
-			x := newExplorer(sc)
-			x.only = os.Getenv(onlyEnv)
-			f, links := x.search()
+			x, f, links := searched(sc)
 			t.Logf("%d states, %d steps, at most %d from the first", f.states, f.steps, f.depth-1)
 			if f.breach != "" {
 				t.Fatalf("VIOLATION %s\n%s", f.breach, x.tell(f.trace))
@@ -69,3 +67,25 @@ func TestExplorer(t *testing.T) {
 
 // onlyEnv names the one promise whose breach is looked for, when mutants are.
 const onlyEnv = "FENCE_EXPLORER_ONLY"
+
+// searched searches a scene, once for all tests of a run that is not a soak.
+func searched(sc *scene) (*explorer, found, []link) {
+	if s, ok := searches[sc.name]; ok && !soak() {
+		return s.explorer, s.found, s.links
+	}
+	x := newExplorer(sc)
+	x.only = os.Getenv(onlyEnv)
+	f, links := x.search()
+	if !soak() {
+		searches[sc.name] = search{x, f, links}
+	}
+	return x, f, links
+}
+
+type search struct {
+	explorer *explorer
+	found    found
+	links    []link
+}
+
+var searches = map[string]search{}
