@@ -46,7 +46,8 @@ type exchange struct {
 	unbind   func() bool // from its context
 	headLeft int64       // of maxHead; < 0: the head has been read
 	answered int64       // the socket's count when the final answer began
-	start    int64       // where on the socket that answer began; not with TLS
+	start    int64       // where on the socket that answer began; with TLS: or earlier
+	loose    bool        // something else may have come after start
 	seen     framing
 	keeps    bool // the final answer does not end the connection
 
@@ -72,7 +73,6 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 		tcp.Close()
 		return nil, u.explain(dialing, err)
 	}
-	s.watch = u.tls == nil
 	c := &conn{socket: s, text: s, cut: s.cut}
 	if u.tls != nil {
 		c.under = &records{socket: s}
@@ -95,6 +95,11 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 // bind begins an exchange, which is cut when ctx ends.
 func (c *conn) bind(ctx context.Context, used bool) {
 	c.exchange = exchange{used: used, before: c.socket.count(), headLeft: maxHead}
+	c.socket.forget()
+	if c.secure != nil {
+		_, c.start = c.socket.arrived()
+		c.loose = !used && c.secure.ConnectionState().Version != tls.VersionTLS12 // session tickets
+	}
 	if used || c.secure == nil {
 		c.socket.expectSilence() // else begin looks
 	}
@@ -139,11 +144,11 @@ func (c *conn) over() bool {
 }
 
 // whole reports whether all of the request was sent before the final answer
-// began. That the answer was read late does not make it late: without TLS, what
-// had arrived before the last write is known too.
+// began. That an answer was read late does not make it late: what had arrived
+// before the last write is known too.
 func (c *conn) whole() bool {
 	ahead, _ := c.socket.arrived()
-	return c.over() && c.sendErr == nil && c.answered == c.socket.count() && (c.secure != nil || ahead <= c.start)
+	return c.over() && c.sendErr == nil && c.answered == c.socket.count() && (c.loose || ahead <= c.start)
 }
 
 // wrote reports whether any byte of the request was given to the kernel.

@@ -161,6 +161,37 @@ func TestEarlyAnswerThatIsReadLate(t *testing.T) {
 	}
 }
 
+func TestEarlyAnswerThatIsReadLateWithTLS(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		ca := newAuthority(t)
+		more := make(chan struct{})
+		s := listen(t, &tls.Config{Certificates: []tls.Certificate{ca.issue(t, "store.example")}, MaxVersion: version}, func(p *peer) {
+			p.request()
+			p.say("HTTP/1.1 204 Done\r\n\r\n")
+			p.body(4)
+			p.say("HTTP/1.1 200 OK\r\n")
+			<-more
+			p.body(4)
+			p.say(whole)
+			p.rest()
+		})
+		u := open(t, "https://"+s.Addr().String(), Options{CAFile: ca.file, ServerName: "store.example", Idle: time.Minute})
+		u.warm(t)
+		late, err := u.connect(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.text.Write([]byte("head"))
+		late.arrival(t)
+		late.text.Write([]byte("body"))
+		close(more)
+		if _, err := late.receive("PUT"); err != nil || late.whole() {
+			t.Errorf("%v, whole: %v", err, late.whole())
+		}
+		u.drop(late)
+	}
+}
+
 // With TLS, too, nothing is sent after what can be no answer.
 func TestAnswersToNothingWithTLS(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {

@@ -17,8 +17,10 @@ func (c *conn) receive(method string) (*http.Response, error) {
 		return nil, noAnswer(err)
 	}
 	c.answered = c.socket.count()
-	_, received := c.socket.arrived()
-	c.start = received - int64(c.in.Buffered())
+	if c.secure == nil {
+		_, received := c.socket.arrived()
+		c.start = received - int64(c.in.Buffered())
+	}
 	res, err := c.receiveOne(method)
 	switch {
 	case err != nil:
@@ -29,6 +31,7 @@ func (c *conn) receive(method string) (*http.Response, error) {
 		return nil, fmt.Errorf("the store answered with the status %03d", res.StatusCode)
 	case res.StatusCode < 200:
 		c.seen.interim = true
+		c.loose = c.secure != nil
 	default:
 		c.headLeft = -1
 		c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)

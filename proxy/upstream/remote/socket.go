@@ -22,7 +22,6 @@ type socket struct {
 	written  int64
 	received int64 // what was read
 	ahead    int64 // what had arrived before the last write of a request; 0: that was its first
-	watch    bool  // ahead is wanted
 	hush     bool  // nothing may have arrived when the next byte is written
 }
 
@@ -58,13 +57,20 @@ func (s *socket) arrived() (ahead, received int64) {
 	return s.ahead, s.received
 }
 
+// forget begins a request.
+func (s *socket) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = 0
+}
+
 // expectSilence has the next write fail, with nothing sent, if something has
 // arrived until then, the end of the connection included: what is read after a
 // request must be its answer. It is looked at right before the write.
 func (s *socket) expectSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hush, s.ahead = true, 0
+	s.hush = true
 }
 
 // cut resets the connection: what the kernel has not sent is discarded, reads

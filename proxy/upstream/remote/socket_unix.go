@@ -148,7 +148,7 @@ func (s *socket) writeOnce(fd int) {
 			return
 		}
 		s.hush = false
-	} else if s.watch {
+	} else {
 		n, _, err := syscall.Recvfrom(fd, w.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		if err != nil && err != syscall.EAGAIN && err != syscall.EINTR {
 			w.err = err // it is told only once
