@@ -11,9 +11,6 @@ import (
 	"fencegate/fence"
 )
 
-// A body that no socket buffers can hold.
-var large = strings.Repeat("0123456789abcdef", 1<<20)
-
 func TestEarlyAnswers(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -268,3 +268,6 @@ func resultOf(t *testing.T, res *http.Response, outcome fence.Outcome, err error
 
 // chunkOf is text in chunked transfer coding, without the last chunk.
 func chunkOf(text string) string { return fmt.Sprintf("%x\r\n%s\r\n", len(text), text) }
+
+// A body that no socket buffers can hold.
+var large = strings.Repeat("0123456789abcdef", 1<<20)
