@@ -14,7 +14,7 @@ import (
 
 var (
 	firstSeed = flag.Uint64("seed", 0, "the first seed; 0 takes one from the clock")
-	total     = flag.Duration("time", time.Minute, "how long to go on, without starts and checks; a quarter of it without the fence")
+	total     = flag.Duration("time", time.Minute, "how long to go on, without starts and checks; a quarter of it, but one round at most, without the fence")
 	keepAll   = flag.Bool("keep", false, "keep the history of each seed, not only of those that broke a promise")
 	fences    = flag.String("fence", "both", "on, off or both")
 )
