@@ -12,9 +12,6 @@ import (
 // has changed nothing. ctx limits the look-up of rows only.
 func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 	p := &Permit{gate: g, ask: r.Ask, stream: r.Stream, touches: make([]held, len(r.Touches))}
-	if r.Stream {
-		p.cut = make(chan struct{})
-	}
 	for i, t := range r.Touches {
 		if t.Policy == Open {
 			t.Stamp = Stamp{} // its number is not judged, so it means nothing
@@ -160,7 +157,7 @@ func (g *Gate) around(n *node, tree bool) []*Permit {
 // stream. Other begun writes are left alone: cutting a connection does not undo
 // a write.
 func (g *Gate) overtake(p *Permit) {
-	if p.phase > begun || p.phase == begun && (!p.stream || p.isCut) {
+	if p.phase > begun || p.phase == begun && (!p.stream || p.overtaken) {
 		return
 	}
 	v := g.judge(p)
@@ -168,8 +165,7 @@ func (g *Gate) overtake(p *Permit) {
 		return
 	}
 	if p.phase == begun {
-		p.isCut = true
-		close(p.cut)
+		p.stopUpload()
 		return
 	}
 	p.verdict = v

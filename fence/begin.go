@@ -65,9 +65,8 @@ func (g *Gate) end(p *Permit) {
 	g.waiters--
 	p.phase = over
 	g.unregister(p)
-	if p.stream && !p.isCut {
-		p.isCut = true
-		close(p.cut)
+	if !p.overtaken && !p.ask {
+		p.stopUpload()
 	}
 	p.tell()
 	g.checkQuiet()

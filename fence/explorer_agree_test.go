@@ -35,9 +35,7 @@ func (r *replay) overtaken(i int, before *state) {
 	}
 	var got Verdict
 	if r.verdict[i] == nil {
-		select {
-		case <-p.Overtaken():
-		default:
+		if !isOvertaken(p) {
 			r.fail("%s's upload was not told that it is refused", r.requests[i].name)
 		}
 		got = p.Begin(r.ctx)
@@ -126,10 +124,10 @@ func (r *replay) compare() {
 		want := r.s.phase[i]
 		if want == cutOff {
 			want = begun
-			if !p.isCut {
+			if !p.overtaken {
 				r.fail("%s is not cut, by the rules it is", q.name)
 			}
-		} else if want == begun && p.isCut {
+		} else if want == begun && p.overtaken {
 			r.fail("%s is cut, by the rules it is not", q.name)
 		}
 		if p.phase != want {

@@ -128,13 +128,13 @@ func TestNewerWaitsForTheOlderInFlight(t *testing.T) {
 func TestOvertakenWhileStagingIsToldAtOnce(t *testing.T) {
 	conversation(t, newFakeLedger(), Options{}, func(t *testing.T, g *Gate) {
 		a := arrive(t, g, put("/r", 33, "a"))
-		select {
-		case <-a.Overtaken():
+		told := make(chan struct{})
+		a.OnOvertaken(func() { close(told) })
+		if isOvertaken(a) {
 			t.Fatal("overtaken by nobody")
-		default:
 		}
 		arrive(t, g, put("/r", 34, "b")).Withdraw()
-		<-a.Overtaken()
+		<-told
 		if v := a.Begin(t.Context()); v.Reason != StaleToken || v.Row.Token != 34 {
 			t.Fatalf("%q because of %+v", v.Reason, v.Row)
 		}
@@ -297,11 +297,9 @@ func TestStreamIsCut(t *testing.T) {
 		}
 		begin(t, a)
 		b := beginning(t, arrive(t, g, put("/r", 34, "b")))
-		select {
-		case <-a.Overtaken():
-		default:
-			t.Fatal("the stream is not cut")
-		}
+		told := make(chan struct{})
+		a.OnOvertaken(func() { close(told) }) // late, and called all the same
+		<-told
 		b.still(t) // it may have landed all the same
 		a.Done(Uncertain)
 		b.still(t)
@@ -344,4 +342,11 @@ func TestConcurrentUse(t *testing.T) {
 	if s := g.State(); s.Begun != 0 || s.Waiting != 0 {
 		t.Errorf("left over: %+v", s)
 	}
+}
+
+// isOvertaken reports whether the permit's upload has been told to stop.
+func isOvertaken(p *Permit) bool {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	return p.overtaken
 }

@@ -15,15 +15,15 @@ type Permit struct {
 	enforced bool
 
 	// Guarded by the gate's lock.
-	phase    phase
-	verdict  Verdict // why the permit is over, when it never began
-	observed Verdict
-	moved    chan struct{} // closed when the permit begins or is over; made when asked for
-	cut      chan struct{} // closed when a begun stream is overtaken
-	isCut    bool
-	end      time.Time // of the entry
-	prev     *Permit
-	next     *Permit
+	phase       phase
+	verdict     Verdict // why the permit is over, when it never began
+	observed    Verdict
+	moved       chan struct{} // closed when the permit begins or is over; made when asked for
+	overtaken   bool          // it cannot begin any more, or is a stream that was cut off
+	onOvertaken func()        // told of that
+	end         time.Time     // of the entry
+	prev        *Permit
+	next        *Permit
 }
 
 type phase uint8
@@ -40,16 +40,26 @@ const (
 // that pass only because their policy does not refuse. It does not change.
 func (p *Permit) Observed() Verdict { return p.observed }
 
-// Overtaken returns a channel that is closed when the permit can no longer
-// begin, so that an upload in progress can stop; Begin then tells why. For a
-// stream that has begun it is closed when a newer token cuts it off.
-func (p *Permit) Overtaken() <-chan struct{} {
+// OnOvertaken has stop called, once and in a goroutine of its own, when the
+// permit can no longer begin, so that an upload in progress can end; Begin then
+// tells why. For a stream that has begun it is called when a newer token cuts it
+// off. It may be called late, when the permit is done. Only the last stop that
+// was given counts.
+func (p *Permit) OnOvertaken(stop func()) {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	if p.stream {
-		return p.cut
+	p.onOvertaken = stop
+	if p.overtaken {
+		go stop()
 	}
-	return p.movedLocked()
+}
+
+// stopUpload tells whoever feeds the permit that it is of no use any more.
+func (p *Permit) stopUpload() {
+	p.overtaken = true
+	if p.onOvertaken != nil {
+		go p.onOvertaken()
+	}
 }
 
 // movedLocked makes the channel on first use.

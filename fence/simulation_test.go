@@ -204,11 +204,7 @@ func (w *world) done() {
 	r.phase = "done"
 	cut := false
 	if r.stream {
-		select {
-		case <-r.permit.Overtaken():
-			cut = true
-		default:
-		}
+		cut = isOvertaken(r.permit)
 	}
 	switch n := w.rng.IntN(4); {
 	case n == 0 && r.slot == "open" && !cut:

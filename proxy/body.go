@@ -74,8 +74,8 @@ func (e bodyError) Error() string { return e.Detail }
 // errOvertaken ends the intake of a body whose request can no longer pass.
 var errOvertaken = errors.New("a newer token has arrived")
 
-// intake reads one request's body under the limits. It is used by one goroutine,
-// beside which a second one watches for a newer token.
+// intake reads one request's body under the limits. It is used by one goroutine;
+// only stop may be called from others.
 type intake struct {
 	x        *exchange
 	limits   *BodyLimits
@@ -88,12 +88,9 @@ type intake struct {
 	complete bool // read to its end
 	err      error
 
-	over    <-chan struct{} // the permit is overtaken; nil: nothing can
-	watched chan struct{}   // closed to end the watch
-
 	mu      sync.Mutex
 	ended   bool // the read deadline is no longer ours
-	stopped bool // the permit was overtaken before that
+	stopped bool // before that
 }
 
 // checkDeclared refuses bodies whose declared length cannot fit, before
@@ -117,12 +114,12 @@ func spoolFull() *Refusal {
 	return &Refusal{Reason: reasonSpoolFull, Detail: "There is no room to take in the body (spool_quota or disk). Nothing was sent to the store; try again later."}
 }
 
-// takeIn starts the intake of a body, which ends early when over is closed.
-// release gives its bytes back to the budget and must be called.
-func (p *Proxy) takeIn(x *exchange, over <-chan struct{}) *intake {
-	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, since: time.Now(), over: over}
+// takeIn starts the intake of a body. release gives its bytes back to the budget
+// and must be called.
+func (p *Proxy) takeIn(x *exchange) *intake {
+	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, since: time.Now()}
 	if x.r.Body == nil || x.r.Body == http.NoBody {
-		x.took.complete, x.took.err = true, io.EOF
+		x.took.complete, x.took.ended, x.took.err = true, true, io.EOF
 	}
 	return x.took
 }
@@ -134,8 +131,9 @@ func (in *intake) Read(b []byte) (int, error) {
 	}
 	if !in.started {
 		in.started = true
-		in.x.hurry() // to take "100 Continue", which net/http writes at the first Read
-		in.watch()
+		if len(in.x.r.Header["Expect"]) > 0 {
+			in.x.hurry() // to take "100 Continue", which net/http writes at the first Read
+		}
 	}
 	n, err := 0, in.extend()
 	if err == nil {
@@ -143,7 +141,7 @@ func (in *intake) Read(b []byte) (int, error) {
 	}
 	if err != nil {
 		in.err = err
-		in.unwatch()
+		in.giveBack()
 	}
 	return n, err
 }
@@ -192,23 +190,8 @@ func (in *intake) extend() error {
 	return nil
 }
 
-// watch stops the reading when the permit is overtaken.
-func (in *intake) watch() {
-	if in.over == nil {
-		return
-	}
-	done := make(chan struct{})
-	in.watched = done
-	go func() {
-		select {
-		case <-done:
-		case <-in.over:
-			in.stop()
-		}
-	}()
-}
-
-// stop ends the intake, with a Read in progress, unless it has ended.
+// stop ends the intake, with a Read in progress, because its request can no
+// longer pass. It does nothing once the intake has ended.
 func (in *intake) stop() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -219,21 +202,17 @@ func (in *intake) stop() {
 	}
 }
 
-// unwatch ends the watch: from here on it touches the deadline no more, which
-// then is net/http's again, and through it the next request's.
-func (in *intake) unwatch() {
+// giveBack ends the intake: from here on the connection's deadline is net/http's
+// again, and through it the next request's.
+func (in *intake) giveBack() {
 	in.mu.Lock()
 	in.ended = true
 	in.mu.Unlock()
-	if in.watched != nil {
-		close(in.watched)
-		in.watched = nil
-	}
 }
 
 // release ends the intake and gives its bytes back.
 func (in *intake) release() {
-	in.unwatch()
+	in.giveBack()
 	if in.budget != nil {
 		in.budget.give(in.got)
 		in.got = 0

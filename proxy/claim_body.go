@@ -58,7 +58,7 @@ func (p *Proxy) claimBody(x *exchange) (*claimRequest, *Refusal) {
 	if x.r.ContentLength > maxClaim {
 		return nil, &Refusal{Reason: reasonBodyLarge, Detail: "A claim is at most 1 MiB."}
 	}
-	in := p.takeIn(x, nil)
+	in := p.takeIn(x)
 	defer in.release()
 	text, err := io.ReadAll(io.LimitReader(in, maxClaim+1))
 	var failed bodyError

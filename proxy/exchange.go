@@ -15,7 +15,7 @@ type exchange struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	rc       *http.ResponseController
-	id       string
+	id       string // once it was asked for
 	start    time.Time
 	patience time.Duration // with a client that does not take its answer
 	piece    int64         // what a client must take of it in that time
@@ -27,19 +27,22 @@ type exchange struct {
 
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{
-		w: w, r: r, rc: http.NewResponseController(w), id: requestID(r), start: time.Now(),
+		w: w, r: r, rc: http.NewResponseController(w), start: time.Now(),
 		patience: p.limits.Idle, piece: p.limits.piece(), decision: decisionPassed,
 	}
 }
 
 // requestID takes over the client's id if it is fit for logs, so that traces
 // join up, and else makes one.
-func requestID(r *http.Request) string {
-	id := r.Header.Get("X-Request-Id")
-	if len(id) > 0 && len(id) <= 64 && strings.IndexFunc(id, func(c rune) bool { return c <= ' ' || c > '~' }) < 0 {
-		return id
+func (x *exchange) requestID() string {
+	if x.id != "" {
+		return x.id
 	}
-	return fmt.Sprintf("%016x", rand.Uint64())
+	x.id = x.r.Header.Get("X-Request-Id")
+	if x.id == "" || len(x.id) > 64 || strings.ContainsFunc(x.id, func(c rune) bool { return c <= ' ' || c > '~' }) {
+		x.id = fmt.Sprintf("%016x", rand.Uint64())
+	}
+	return x.id
 }
 
 // bodyUnread reports whether there may be body left to read.

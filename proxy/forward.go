@@ -16,14 +16,20 @@ var hopByHop = map[string]bool{
 	"Expect": true, "Http2-Settings": true,
 }
 
+func isHopByHop(name string) bool { return hopByHop[name] }
+
 // rerouting headers make some servers act on another path than the one judged.
 var rerouting = map[string]bool{"X-Original-Url": true, "X-Rewrite-Url": true}
 
 // forConnection tells of the headers of one message which concern only the
 // connection that it came on.
 func forConnection(h http.Header) func(name string) bool {
+	lines := h["Connection"]
+	if len(lines) == 0 {
+		return isHopByHop
+	}
 	named := map[string]bool{}
-	for _, line := range h["Connection"] {
+	for _, line := range lines {
 		for option := range strings.SplitSeq(line, ",") {
 			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
 		}

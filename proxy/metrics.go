@@ -21,6 +21,11 @@ type Metrics struct {
 	batch      prometheus.Histogram
 	commits    *prometheus.CounterVec
 	reg        prometheus.Registerer
+
+	// Those of the vectors that every request needs, found once.
+	counted   map[[2]string]prometheus.Counter // by operation and decision
+	durations map[string]prometheus.Observer   // by operation
+	outcomes  map[fence.Outcome]prometheus.Observer
 }
 
 // operations are what the operation label can be.
@@ -77,17 +82,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"result"}),
 	}
 	reg.MustRegister(m.requests, m.rejections, m.duration, m.gateWait, m.uncertain, m.upstream, m.raise, m.batch, m.commits)
+	m.counted = map[[2]string]prometheus.Counter{}
+	m.durations, m.outcomes = map[string]prometheus.Observer{}, map[fence.Outcome]prometheus.Observer{}
 	for _, o := range []fence.Outcome{fence.NotSent, fence.Definite, fence.Uncertain} {
-		m.upstream.WithLabelValues(o.String())
+		m.outcomes[o] = m.upstream.WithLabelValues(o.String())
 	}
 	for _, result := range []string{"ok", "full", "failed"} {
 		m.commits.WithLabelValues(result)
 	}
 	for _, op := range []string{opRead, opAsk, opWrite, opMkcol, opClaim, opMarks, opNone} {
 		for _, d := range []string{decisionPassed, decisionObserved, decisionAdopted, decisionRefused, decisionUnknown} {
-			m.requests.WithLabelValues(op, d)
+			m.counted[[2]string{op, d}] = m.requests.WithLabelValues(op, d)
 		}
-		m.duration.WithLabelValues(op)
+		m.durations[op] = m.duration.WithLabelValues(op)
 	}
 	return m
 }

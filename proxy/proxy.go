@@ -151,10 +151,11 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 		return p.stream(x, q, permit)
 	}
 
-	body := p.takeIn(x, permit.Overtaken())
+	body := p.takeIn(x)
+	permit.OnOvertaken(body.stop)
 	defer body.release()
 	staged, err := p.stage(x, q, body)
-	body.unwatch() // however much of it the store has read
+	body.giveBack() // however much of it the store has read
 	if errors.Is(err, errOvertaken) {
 		return verdictRefusal(p.begin(x, permit), q.touches)
 	}
@@ -186,7 +187,7 @@ func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 
 // read passes on a request that changes nothing.
 func (p *Proxy) read(x *exchange, q *request) *Refusal {
-	body := p.takeIn(x, nil)
+	body := p.takeIn(x)
 	defer body.release()
 	out := outgoing(x.r.Context(), x.r, q)
 	out.Body = io.NopCloser(body)
@@ -249,7 +250,7 @@ func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
 		return staged{}, err
 	}
 	send := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-		return p.storeOf(q).Write(ctx, out.WithContext(ctx), kept.reader(), kept.size)
+		return p.storeOf(q).Write(ctx, out, kept.reader(), kept.size)
 	}
 	return staged{send: send, drop: kept.drop}, nil
 }
@@ -283,7 +284,7 @@ func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit,
 	outcome = fence.Uncertain
 	start := time.Now()
 	defer func() {
-		p.metrics.upstream.WithLabelValues(outcome.String()).Observe(time.Since(start).Seconds())
+		p.metrics.outcomes[outcome].Observe(time.Since(start).Seconds())
 		if outcome == fence.Uncertain {
 			p.metrics.uncertain.Inc()
 			x.decision = decisionUnknown

@@ -56,7 +56,7 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 		slog.String("reason", string(ref.Reason)),
 		slog.Int("status", ref.status()),
 		slog.String("route", route),
-		slog.String("request_id", x.id),
+		slog.String("request_id", x.requestID()),
 		slog.String("remote", x.r.RemoteAddr),
 	}
 	text := func(key, value string) {
@@ -104,8 +104,8 @@ func cut(text string) string {
 // finish counts a request, however it ended.
 func (p *Proxy) finish(x *exchange, q *request) {
 	op := operation(x.r, q)
-	p.metrics.requests.WithLabelValues(op, x.decision).Inc()
-	p.metrics.duration.WithLabelValues(op).Observe(time.Since(x.start).Seconds())
+	p.metrics.counted[[2]string{op, x.decision}].Inc()
+	p.metrics.durations[op].Observe(time.Since(x.start).Seconds())
 }
 
 // operation is the label for what a request does.

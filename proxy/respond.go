@@ -40,7 +40,7 @@ func (x *exchange) refuse(ref *Refusal) {
 	body := problem{
 		Type: "urn:fencegate:problem:" + string(ref.Reason), Title: answers[ref.Reason].title,
 		Status: ref.status(), Detail: ref.Detail, Reason: ref.Reason,
-		Resource: ref.Resource.String(), FenceRoot: ref.FenceRoot.String(), RequestID: x.id,
+		Resource: ref.Resource.String(), FenceRoot: ref.FenceRoot.String(), RequestID: x.requestID(),
 	}
 	h.Set(headerReason, string(ref.Reason))
 	if ref.Token != fence.NoToken {
@@ -71,7 +71,7 @@ func (x *exchange) json(status int, contentType string, v any) {
 	h := x.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Request-Id", x.id)
+	h.Set("X-Request-Id", x.requestID())
 	x.send(status, int64(len(text)+1), strings.NewReader(string(text)+"\n"))
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -51,14 +52,60 @@ type spooled struct {
 	size   int64
 
 	reserved *budget // of which it has memoryBody, nil if none
+	pooled   *[]byte // memory is of pools
 }
 
 // smallBody is what any body may take of memory. It is also how much a declared
 // length alone is given: whoever only announces bodies shall not fill it.
 const smallBody = 64 << 10
 
+// pools are of memory for small bodies, by its size: a request that waits for
+// its turn must not keep 64 KiB for one.
+var pools = [...]struct {
+	size int
+	free sync.Pool
+}{{size: 2 << 10}, {size: 16 << 10}, {size: smallBody}}
+
+// takeSmall reads a body of at most smallBody bytes.
+func takeSmall(body io.Reader, declared int64) (*spooled, error) {
+	i := 0
+	for int64(pools[i].size) < declared {
+		i++
+	}
+	kept, _ := pools[i].free.Get().(*[]byte)
+	if kept == nil {
+		b := make([]byte, pools[i].size)
+		kept = &b
+	}
+	out := &spooled{pooled: kept, size: declared}
+	out.memory = (*kept)[:declared]
+	// Not a byte may go on that the body did not have: memory holds another's.
+	if _, err := io.ReadFull(body, out.memory); err != nil {
+		out.drop()
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	var more [1]byte
+	if _, err := io.ReadFull(body, more[:]); err != io.EOF {
+		out.drop()
+		if err == nil {
+			err = errTooLong
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// errTooLong cannot be: net/http reads a body up to its declared length.
+var errTooLong = errors.New("the body is longer than was declared")
+
 // take reads body to its end. declared is its length, −1 when unknown.
 func (s *spool) take(body io.Reader, declared int64) (*spooled, error) {
+	if declared > 0 && declared <= smallBody {
+		return takeSmall(body, declared)
+	}
 	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(declared, smallBody))+bytes.MinRead))
 	out := &spooled{}
 	_, err := io.CopyN(buf, body, smallBody+1)
@@ -122,6 +169,14 @@ func (b *spooled) drop() {
 	b.unreserve()
 	if b.file != nil {
 		b.file.Close()
+	}
+	if b.pooled != nil {
+		for i := range pools {
+			if pools[i].size == len(*b.pooled) {
+				pools[i].free.Put(b.pooled)
+			}
+		}
+		b.pooled, b.memory = nil, nil
 	}
 }
 

@@ -41,13 +41,7 @@ func (p *Proxy) stream(x *exchange, q *request, permit *fence.Permit) *Refusal {
 	}
 	ctx, cut := context.WithCancelCause(context.WithoutCancel(x.r.Context()))
 	defer cut(nil)
-	go func() {
-		select {
-		case <-permit.Overtaken():
-			cut(errOvertaken)
-		case <-ctx.Done():
-		}
-	}()
+	permit.OnOvertaken(func() { cut(errOvertaken) })
 	body := p.relay(ctx, x, cut)
 	defer body.release()
 	defer body.Close()
@@ -56,7 +50,7 @@ func (p *Proxy) stream(x *exchange, q *request, permit *fence.Permit) *Refusal {
 	})
 	cause := context.Cause(ctx)
 	body.Close()
-	body.unwatch()
+	body.giveBack()
 	ref := p.deliver(x, res, outcome, err)
 	if ref == nil {
 		return nil
@@ -99,12 +93,14 @@ type relay struct {
 	patience time.Duration
 	reading  sync.Mutex // held during Read
 	closed   atomic.Bool
+	unbind   func() bool // from the context
 }
 
 // relay starts the way of a body whose request has begun. It ends with ctx; cut
 // ends ctx.
 func (p *Proxy) relay(ctx context.Context, x *exchange, cut context.CancelCauseFunc) *relay {
-	r := &relay{intake: p.takeIn(x, ctx.Done()), patience: p.opts.UpstreamTimeout}
+	r := &relay{intake: p.takeIn(x), patience: p.opts.UpstreamTimeout}
+	r.unbind = context.AfterFunc(ctx, r.intake.stop)
 	r.budget = nil
 	r.idle = time.AfterFunc(r.patience, func() { cut(errUntaken) })
 	return r
@@ -131,5 +127,6 @@ func (r *relay) Close() error {
 	}
 	defer r.reading.Unlock()
 	r.idle.Stop()
+	r.unbind()
 	return nil
 }

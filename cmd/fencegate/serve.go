@@ -22,6 +22,7 @@ type serveCmd struct {
 // Run serves until SIGTERM or SIGINT, then lets requests in progress end. A
 // second signal ends the process at once, which is safe too.
 func (c *serveCmd) Run(std streams, ctx *kong.Context) error {
+	calmGC()
 	config, err := c.Config.load(ctx)
 	if err != nil {
 		return err

@@ -1,0 +1,14 @@
+package main
+
+import "testing"
+
+func TestGCPercent(t *testing.T) {
+	for _, c := range []struct {
+		live uint64
+		want int
+	}{{0, 3100}, {1 << 20, 3100}, {4 << 20, 700}, {8 << 20, 300}, {16 << 20, 100}, {1 << 30, 100}} {
+		if got := gcPercent(c.live); got != c.want {
+			t.Errorf("%d bytes: %d, want %d", c.live, got, c.want)
+		}
+	}
+}
