@@ -136,6 +136,8 @@ func TestLineIsABlackHole(t *testing.T) {
 	c = talkTo(t, l.Addr())
 	c.send("back")
 	c.gets("back")
+	l.BlackHole() // who is in it at the end leaves no goroutine
+	c.send("lost")
 }
 
 func TestLineCutsAfterBytes(t *testing.T) {
