@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -46,9 +45,10 @@ func trimAnswer(h http.Header) {
 	})
 }
 
-// outgoing returns the request as the store shall see it: path and query byte
-// for byte, without the headers that are not for it.
-func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
+// outgoing returns the request as the store shall see it: its names where they
+// differ, else path and query byte for byte, and without the headers that are
+// not for it.
+func (p *Proxy) outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 	out := r.WithContext(ctx)
 	out.Header = make(http.Header, len(r.Header))
 	hop := forConnection(r.Header)
@@ -63,14 +63,8 @@ func outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
 		}
 		out.Header[name] = lines
 	}
-	// Not r.URL: it has no path where the target is "http://host".
-	path, _ := url.PathUnescape(q.path) // its escapes have been checked
-	out.URL = &url.URL{Path: path, RawPath: q.path, RawQuery: q.query}
 	out.Body, out.Trailer = http.NoBody, nil
-	out.RequestURI = q.path
-	if q.query != "" || strings.HasSuffix(r.RequestURI, "?") {
-		out.RequestURI += "?" + q.query
-	}
+	p.rename(out, q)
 	return out
 }
 

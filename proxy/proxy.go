@@ -10,6 +10,7 @@ import (
 
 	"fencegate/fence"
 	"fencegate/proxy/protocol"
+	"fencegate/proxy/protocol/dav"
 )
 
 // Options of a proxy. Zero values are replaced by the defaults named.
@@ -32,6 +33,11 @@ type Options struct {
 	Settle time.Duration
 	// UpstreamTimeout limits one write at the store. Default 5 min.
 	UpstreamTimeout time.Duration
+	// Names leads from the names that clients use for objects to the store's. The
+	// zero Map: they are the same.
+	Names dav.Map
+	// HostKept: the store is sent the client's Host, so that is its origin.
+	HostKept bool
 	// HeadTimeout limits how long the head of a request may take. Default 10 s.
 	HeadTimeout time.Duration
 	// Body limits how bodies may arrive.
@@ -189,10 +195,13 @@ func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	body := p.takeIn(x)
 	defer body.release()
-	out := outgoing(x.r.Context(), x.r, q)
+	out := p.outgoing(x.r.Context(), x.r, q)
 	out.Body = io.NopCloser(body)
-	w := &storeWriter{ResponseWriter: x.w, x: x}
+	w := &storeWriter{ResponseWriter: x.w, x: x, p: p}
 	outcome, err := p.storeOf(q).Read(w, out)
+	if err == nil {
+		err = w.end()
+	}
 	var failed bodyError
 	var own storeAnswer
 	switch {
@@ -207,7 +216,7 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	case errors.As(err, &failed):
 		return failed.Refusal
 	case errors.As(err, &own):
-		x.pass(own.Response())
+		p.pass(x, own.Response())
 		return nil
 	case x.r.Context().Err() != nil:
 		return &Refusal{Reason: fence.ClientGone, Err: err}
@@ -226,7 +235,7 @@ type staged struct {
 
 // stage takes in the request's body.
 func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
-	out := outgoing(x.r.Context(), x.r, q)
+	out := p.outgoing(x.r.Context(), x.r, q)
 	if stager, ok := p.storeOf(q).(Stager); ok && q.intent.Stores {
 		commit, abort, err := stager.Prepare(x.r.Context(), out, body)
 		if err != nil {
@@ -264,7 +273,7 @@ func (p *Proxy) stagingFailed(x *exchange, err error) *Refusal {
 	case errors.As(err, &failed):
 		return failed.Refusal
 	case errors.As(err, &own):
-		x.pass(own.Response())
+		p.pass(x, own.Response())
 		return nil
 	case x.r.Context().Err() != nil:
 		return &Refusal{Reason: fence.ClientGone, Err: err}
@@ -298,7 +307,7 @@ func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit,
 func (p *Proxy) deliver(x *exchange, res *http.Response, outcome fence.Outcome, err error) *Refusal {
 	if res != nil {
 		if outcome == fence.Definite || res.StatusCode != http.StatusBadGateway && res.StatusCode != http.StatusGatewayTimeout {
-			x.pass(res)
+			p.pass(x, res)
 			return nil
 		}
 		res.Body.Close()

@@ -21,6 +21,7 @@ const (
 	reasonMethod           fence.Reason = "method_refused"
 	reasonNotFound         fence.Reason = "not_found"
 	reasonUnreachable      fence.Reason = "upstream_unreachable"
+	reasonForeign          fence.Reason = "destination_foreign"
 	reasonUnknown          fence.Reason = "outcome_unknown"
 	reasonTimeout          fence.Reason = "upstream_timeout"
 	reasonBodyLarge        fence.Reason = "body_too_large"
@@ -49,6 +50,7 @@ var answers = map[fence.Reason]struct {
 	reasonMethod:            {http.StatusMethodNotAllowed, "The method is refused"},
 	reasonNotFound:          {http.StatusNotFound, "There is no such endpoint"},
 	reasonUnreachable:       {http.StatusBadGateway, "The store could not be reached"},
+	reasonForeign:           {http.StatusBadGateway, "The destination is not in this store"},
 	reasonUnknown:           {http.StatusGatewayTimeout, "The outcome is unknown"},
 	reasonTimeout:           {http.StatusGatewayTimeout, "The store did not answer"},
 	fence.LedgerUnavailable: {http.StatusServiceUnavailable, "The ledger is unavailable"},

@@ -16,9 +16,11 @@ type request struct {
 	resource fence.Resource
 	own      bool // it is for fencegate itself
 	stamp    fence.Stamp
-	route    *Route
-	intent   protocol.Intent
-	touches  []fence.Touch
+	// destination is what MOVE and COPY are judged by where they go to.
+	destination fence.Stamp
+	route       *Route
+	intent      protocol.Intent
+	touches     []fence.Touch
 }
 
 // readHead reads target and headers, and finds out what the request means. With
@@ -37,6 +39,9 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 		return q, refusePath(err)
 	}
 	if q.own = isOwn(path); !q.own {
+		if _, ok := p.opts.Names.Public.Cut(q.path); !ok {
+			return q, &Refusal{Reason: reasonNotFound, Detail: "What is served begins at " + p.opts.Names.Public.Prefix + "/ (public_url)."}
+		}
 		q.route = route
 		if q.resource, err = route.object(path, q.query); err != nil {
 			return q, refusePath(err)
@@ -46,11 +51,14 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 		return q, ref
 	}
 	q.intent = p.protocol.Intent(protocol.Request{
-		Method: r.Method, Resource: path, Header: r.Header, Tokened: q.stamp.Token != fence.NoToken,
+		Method: r.Method, Resource: path, Header: r.Header, Host: r.Host, Tokened: q.stamp.Token != fence.NoToken,
 		AlsoWrites: q.route.AlsoWrites,
 	})
 	if in := q.intent.Refusal; in != nil {
 		return q, refuseIntent(in)
+	}
+	if ref = p.readDestinationStamp(r, q); ref != nil {
+		return q, ref
 	}
 	if ref = checkLength(r, q.intent); ref != nil {
 		return q, ref
@@ -72,23 +80,33 @@ func checkLength(r *http.Request, in protocol.Intent) *Refusal {
 // without its query. What changes a whole tree changes it for all queries, and is
 // judged by the strictest policy in it.
 func (p *Proxy) setTouches(q *request, path fence.Resource) *Refusal {
-	var ownerRequired bool
 	for _, part := range q.intent.Parts {
-		object := part.Resource
+		object, route, stamp := part.Resource, q.route, q.stamp
+		if part.Path != "" {
+			var err error
+			if object, route, err = p.routes.resolve(part.Path); err != nil {
+				return refusePath(err)
+			}
+			if isOwn(object) {
+				return &Refusal{Reason: reasonForeign, Resource: object, Detail: "The Destination is an endpoint of fencegate itself."}
+			}
+		}
+		if part.Destination {
+			stamp = q.destination
+		}
 		if object == path && !part.Tree {
 			object = q.resource
 		}
-		t, owner, ref := p.routes.touch(q.route, object, part.Tree, q.stamp)
+		t, owner, ref := p.routes.touch(route, object, part.Tree, stamp)
 		if ref != nil {
 			return ref
 		}
+		if owner && t.Owner == fence.NoOwner && t.Token != fence.NoToken && q.intent.Kind != protocol.Read {
+			return &Refusal{Reason: reasonOwnerMissing, Resource: t.Fence,
+				Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
+		}
 		t.Passive = q.intent.Kind == protocol.Mkcol
 		q.touches = append(q.touches, t)
-		ownerRequired = ownerRequired || owner
-	}
-	if ownerRequired && q.stamp.Owner == fence.NoOwner && q.stamp.Token != fence.NoToken && q.intent.Kind != protocol.Read {
-		return &Refusal{Reason: reasonOwnerMissing,
-			Detail: "This route requires X-Fencing-Owner beside the token; lockclient and the fencegate commands send it."}
 	}
 	return nil
 }
@@ -166,6 +184,9 @@ func refuseIntent(in *protocol.Refusal) *Refusal {
 		return &Refusal{Reason: reasonMethod, Detail: in.Detail, Allow: in.Allow}
 	case protocol.NotImplemented:
 		return &Refusal{Reason: reasonMethod, Status: http.StatusNotImplemented, Detail: in.Detail}
+	}
+	if in.Cause == protocol.Foreign {
+		return &Refusal{Reason: reasonForeign, Detail: in.Detail}
 	}
 	return &Refusal{Reason: reasonMalformed, Detail: in.Detail}
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"fencegate/fence"
+	"fencegate/proxy/protocol/dav"
 )
 
 // Headers of our own answers. Answers of the store never carry them.
@@ -76,12 +78,20 @@ func (x *exchange) json(status int, contentType string, v any) {
 }
 
 // pass sends the store's complete answer to a write.
-func (x *exchange) pass(res *http.Response) {
+func (p *Proxy) pass(x *exchange, res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
 	maps.Copy(h, res.Header)
 	trimAnswer(h)
 	h.Del("Content-Length") // res.ContentLength counts
+	if m := p.storeNames(x.r); p.renameBack(h, x.r, m) {
+		var body bytes.Buffer
+		hrefs := dav.NewHrefs(&body, m)
+		_, _ = io.Copy(hrefs, res.Body) // both are in memory
+		_ = hrefs.Close()
+		x.send(res.StatusCode, int64(body.Len()), &body)
+		return
+	}
 	x.send(res.StatusCode, res.ContentLength, res.Body)
 }
 

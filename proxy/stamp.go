@@ -40,31 +40,45 @@ func (p *Proxy) readStamp(r *http.Request, s *fence.Stamp) *Refusal {
 	if ref := checkHops(r); ref != nil {
 		return ref
 	}
-	for _, name := range []string{headerTokenDestination, headerOwnerDestination} {
-		if _, ok := r.Header[name]; ok {
-			return malformed(name, "is only for methods with a destination (MOVE, COPY)")
-		}
-	}
-	if lines, ok := r.Header[headerToken]; ok {
+	return p.readPair(r.Header, headerToken, headerOwner, s)
+}
+
+// readPair reads one token and one owner, as far as they are there.
+func (p *Proxy) readPair(h http.Header, tokenName, ownerName string, s *fence.Stamp) *Refusal {
+	if lines, ok := h[tokenName]; ok {
 		if len(lines) != 1 {
-			return malformed(headerToken, "was sent more than once; send exactly one")
+			return malformed(tokenName, "was sent more than once; send exactly one")
 		}
 		var err error
 		if s.Token, err = p.parseToken(lines[0]); err != nil {
-			return refuseToken(headerToken, err)
+			return refuseToken(tokenName, err)
 		}
 	}
-	if lines, ok := r.Header[headerOwner]; ok {
+	if lines, ok := h[ownerName]; ok {
 		if len(lines) != 1 {
-			return malformed(headerOwner, "was sent more than once; send exactly one")
+			return malformed(ownerName, "was sent more than once; send exactly one")
 		}
 		owner, err := fence.ParseOwner(lines[0])
 		if err != nil {
-			return malformed(headerOwner, err.Error())
+			return malformed(ownerName, err.Error())
 		}
 		s.Owner = owner
 	}
 	return nil
+}
+
+// readDestinationStamp reads what the destination is judged by: the request's
+// own token and owner where none are sent for it.
+func (p *Proxy) readDestinationStamp(r *http.Request, q *request) *Refusal {
+	if !q.moves() {
+		for _, name := range []string{headerTokenDestination, headerOwnerDestination} {
+			if _, ok := r.Header[name]; ok {
+				return malformed(name, "is only for methods with a destination (MOVE, COPY)")
+			}
+		}
+	}
+	q.destination = q.stamp
+	return p.readPair(r.Header, headerTokenDestination, headerOwnerDestination, &q.destination)
 }
 
 // checkName refuses header names that stand for another one with some servers.

@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"os"
+
+	"fencegate/proxy/protocol/dav"
 )
 
 // storeWriter lets the store write its answer to a read, without headers that
@@ -14,7 +16,9 @@ import (
 type storeWriter struct {
 	http.ResponseWriter
 	x     *exchange
+	p     *Proxy
 	wrote bool
+	hrefs *dav.Hrefs // through which the body goes; nil: as it is
 }
 
 func (w *storeWriter) WriteHeader(status int) {
@@ -25,13 +29,34 @@ func (w *storeWriter) WriteHeader(status int) {
 		return
 	}
 	w.wrote = true
+	if m := w.p.storeNames(w.x.r); w.p.renameBack(w.Header(), w.x.r, m) {
+		w.hrefs = dav.NewHrefs(pieceWriter{w}, m)
+	}
 	w.x.head(status)
+}
+
+// end writes what is held back of the answer.
+func (w *storeWriter) end() error {
+	if w.hrefs == nil {
+		return nil
+	}
+	return w.hrefs.Close()
 }
 
 func (w *storeWriter) Write(b []byte) (n int, err error) {
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
 	}
+	if w.hrefs != nil {
+		return w.hrefs.Write(b)
+	}
+	return pieceWriter{w}.Write(b)
+}
+
+// pieceWriter gives the client time for each piece.
+type pieceWriter struct{ *storeWriter }
+
+func (w pieceWriter) Write(b []byte) (n int, err error) {
 	for {
 		piece := b[n:min(int64(len(b)), int64(n)+w.x.piece)]
 		w.x.hurry()
@@ -50,12 +75,12 @@ func (w *storeWriter) ReadFrom(src io.Reader) (n int64, err error) {
 	if !ok {
 		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
 	}
-	file, ok := limited.R.(*os.File)
-	if !ok {
-		return io.Copy(struct{ io.Writer }{w}, src)
-	}
 	if !w.wrote {
 		w.WriteHeader(http.StatusOK)
+	}
+	file, ok := limited.R.(*os.File)
+	if !ok || w.hrefs != nil {
+		return io.Copy(struct{ io.Writer }{w}, src)
 	}
 	for limited.N > 0 && err == nil {
 		w.x.hurry()

@@ -46,7 +46,7 @@ func (p *Proxy) stream(x *exchange, q *request, permit *fence.Permit) *Refusal {
 	defer body.release()
 	defer body.Close()
 	res, outcome, err := p.send(ctx, x, permit, func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-		return p.storeOf(q).(Streamer).Stream(ctx, outgoing(ctx, x.r, q), body, x.r.ContentLength)
+		return p.storeOf(q).(Streamer).Stream(ctx, p.outgoing(ctx, x.r, q), body, x.r.ContentLength)
 	})
 	cause := context.Cause(ctx)
 	body.Close()

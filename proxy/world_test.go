@@ -30,6 +30,7 @@ type plan struct {
 	ledger *memory.Ledger
 	store  Upstream   // default: a fakeStore
 	fake   *fakeStore // the one in store, if any
+	proto  protocol.Protocol
 
 	connections int // the most at once
 }
@@ -60,7 +61,7 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 		gate:   fence.Options{MaxWait: harness.Patience},
 		opts:   Options{Rest: Route{Policy: fence.Require}, LedgerID: "ledger-1", SpoolDir: t.TempDir()},
 		ledger: memory.New(fence.Meta{Clean: true}),
-		store:  fake, fake: fake, connections: 100,
+		store:  fake, fake: fake, connections: 100, proto: protocol.Plain{},
 	}
 	for _, change := range changes {
 		change(&p)
@@ -74,7 +75,7 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 	if w.gate, err = fence.Start(t.Context(), p.ledger, p.gate); err != nil {
 		t.Fatal(err)
 	}
-	if w.proxy, err = New(w.gate, protocol.Plain{}, p.store, p.opts); err != nil {
+	if w.proxy, err = New(w.gate, p.proto, p.store, p.opts); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -8,6 +8,7 @@ import (
 
 	"fencegate/fence"
 	"fencegate/proxy"
+	"fencegate/proxy/protocol/dav"
 	"fencegate/proxy/upstream/remote"
 )
 
@@ -24,6 +25,8 @@ type serveConfig struct {
 	Wait     time.Duration
 
 	Upstream        string
+	WebDAV          bool          // the protocol, else plain
+	Public          dav.Space     // how clients name what is served
 	Settle          time.Duration // 0 if not given: settleFor chooses
 	UpstreamTimeout time.Duration
 	UpstreamIdle    time.Duration

@@ -9,7 +9,6 @@ import (
 
 	"fencegate/fence"
 	"fencegate/proxy"
-	"fencegate/proxy/protocol"
 )
 
 type configExplainCmd struct {
@@ -57,7 +56,7 @@ func (c *configExplainCmd) Run(std streams, ctx *kong.Context) error {
 		return &exitError{exitUsage, fmt.Errorf("%q: expected a URL, or a path such as /reports/q3.csv", c.URL)}
 	}
 	routes, rest := config.proxyRoutes()
-	e, err := proxy.Explain(protocol.Plain{}, proxy.Options{Routes: routes, Rest: rest}, c.Method, c.URL)
+	e, err := proxy.Explain(config.protocol(), proxy.Options{Routes: routes, Rest: rest, Names: config.names()}, c.Method, c.URL)
 	if err != nil {
 		return err
 	}

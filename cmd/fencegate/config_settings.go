@@ -24,10 +24,13 @@ var settings = []setting{
 	{key: "upstream", hint: "URL", def: "dir:./data",
 		help: "The store to protect: dir:PATH, a local directory, or http://HOST:PORT/PREFIX or https, another server.",
 		set:  func(c *serveConfig, s string) error { return setUpstream(&c.Upstream, s) }},
-	{key: "protocol", hint: "NAME", def: "plain", help: "What requests mean: plain (GET, HEAD, OPTIONS, PUT, DELETE).",
-		set: func(_ *serveConfig, s string) error { return oneOf(s, []string{"plain"}, "webdav", "s3") }},
-	{key: "public_url", hint: "URL", note: "none", help: "Where clients reach this fencegate. Not available yet.",
-		set: func(*serveConfig, string) error { return errNotYet }},
+	{key: "protocol", hint: "NAME", def: "plain", help: "What requests mean: plain (GET, HEAD, OPTIONS, PUT, DELETE) or webdav (RFC 4918).",
+		set: func(c *serveConfig, s string) error {
+			c.WebDAV = s == "webdav"
+			return oneOf(s, []string{"plain", "webdav"}, "s3")
+		}},
+	{key: "public_url", hint: "URL", note: "by the Host that a client sends", help: "Where clients reach what is served: http://HOST:PORT/PREFIX. Destinations elsewhere are refused, and answers name objects so.",
+		set: func(c *serveConfig, s string) error { return setPublicURL(&c.Public, s) }},
 	{key: "host", hint: "KIND", def: "rewrite", remote: true, help: "The Host that the store is sent: rewrite, its own, or keep, the client's.",
 		set: func(c *serveConfig, s string) error { return setSwitch(&c.HostKeep, s, "rewrite", "keep") }},
 	{key: "tls.ca", hint: "FILE", note: "those of the system", remote: true, help: "Certificates, in PEM, to check that of a store behind https against.",

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"fencegate/fence"
+	"fencegate/proxy/protocol/dav"
 	"fencegate/proxy/upstream/remote"
 )
 
@@ -161,5 +162,17 @@ func setTokens(to *fence.TokenKind, text string) error {
 		return err
 	}
 	*to = fence.TokenKind(text)
+	return nil
+}
+
+func setPublicURL(to *dav.Space, text string) error {
+	space, err := dav.ParseSpace(text)
+	if err == nil {
+		_, err = fence.Canonical(space.Prefix+"/", fence.NameOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("expected http://HOST:PORT or https://HOST, with a path if all paths begin with it: %w", err)
+	}
+	*to = space
 	return nil
 }

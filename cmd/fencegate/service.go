@@ -17,7 +17,6 @@ import (
 	"fencegate/fence"
 	"fencegate/proxy"
 	"fencegate/proxy/admin"
-	"fencegate/proxy/protocol"
 )
 
 // service is a running proxy with all its parts.
@@ -92,7 +91,7 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		return nil, err
 	}
 	routes, rest := s.upstream.routes(c)
-	s.proxy, err = proxy.New(s.gate, protocol.Plain{}, s.upstream.Upstream, proxy.Options{
+	s.proxy, err = proxy.New(s.gate, c.protocol(), s.upstream.Upstream, proxy.Options{
 		Routes:          routes,
 		Rest:            rest,
 		MaxToken:        fence.Token(c.MaxToken),
@@ -100,6 +99,8 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 		LedgerID:        meta.ID,
 		Settle:          s.settle,
 		UpstreamTimeout: c.UpstreamTimeout,
+		Names:           c.names(),
+		HostKept:        c.HostKeep,
 		Body:            proxy.BodyLimits{Max: c.MaxBody, Quota: c.SpoolQuota},
 		SpoolDir:        c.spoolDir(),
 		Log:             log,
