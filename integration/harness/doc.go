@@ -1,7 +1,7 @@
 // Package harness starts, pauses, kills and restarts what black-box tests look
-// at: the compiled fencegate binary, a real Redis and nginx, lock holders; and
-// makes what fails as a test plans: a store (FakeStore) and a network (Line), which
-// run in the test.
+// at: the compiled fencegate binary, a real Redis, nginx and Apache, lock
+// holders; and makes what fails as a test plans: a store (FakeStore) and a
+// network (Line), which run in the test.
 //
 // Everything it starts is a process in a group of its own that dies with the
 // test, even with a test that was killed. What it printed is shown when the

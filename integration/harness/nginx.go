@@ -31,8 +31,7 @@ http {
 		location / {
 			allow 127.0.0.1;
 			deny all;
-			dav_methods PUT DELETE;
-			create_full_put_path on;
+			%[4]s
 		}
 	}
 }
@@ -44,12 +43,25 @@ type NginxServer struct {
 	path string
 	dir  string
 	addr string
+	dav  string // what it does of WebDAV
 	proc *Process
 }
 
 // Nginx starts an nginx on a free port of the loopback interface, over an empty
-// directory of its own.
+// directory of its own. It makes directories for what it is to store.
 func Nginx(t testing.TB) *NginxServer {
+	t.Helper()
+	return nginx(t, "dav_methods PUT DELETE; create_full_put_path on;")
+}
+
+// NginxDAV is Nginx with all that it knows of WebDAV, and without making
+// directories unasked.
+func NginxDAV(t testing.TB) *NginxServer {
+	t.Helper()
+	return nginx(t, "dav_methods PUT DELETE MKCOL COPY MOVE; create_full_put_path off;")
+}
+
+func nginx(t testing.TB, dav string) *NginxServer {
 	t.Helper()
 	path, err := exec.LookPath("nginx")
 	if err != nil {
@@ -58,7 +70,7 @@ func Nginx(t testing.TB) *NginxServer {
 	if err != nil {
 		t.Fatal("nginx is not installed: run .ci/setup, or apt-get install nginx")
 	}
-	n := &NginxServer{t: t, path: path, dir: t.TempDir()}
+	n := &NginxServer{t: t, path: path, dir: t.TempDir(), dav: dav}
 	if err := os.Mkdir(n.Root(), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +89,7 @@ func (n *NginxServer) start() bool {
 		user = "user root;" // else it could not enter the directory
 	}
 	conf := filepath.Join(n.dir, "nginx.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, user, n.dir, n.addr), 0o600); err != nil {
+	if err := os.WriteFile(conf, fmt.Appendf(nil, nginxConf, user, n.dir, n.addr, n.dav), 0o600); err != nil {
 		n.t.Fatal(err)
 	}
 	n.proc = Start(n.t, "nginx", exec.Command(n.path, "-p", n.dir, "-e", "stderr", "-c", conf))
@@ -114,9 +126,5 @@ func (n *NginxServer) Kill() { n.t.Helper(); n.proc.Kill() }
 // oldest first. A line may come a little after the answer.
 func (n *NginxServer) Requests() []string {
 	n.t.Helper()
-	text, err := os.ReadFile(filepath.Join(n.dir, "access.log"))
-	if err != nil && !os.IsNotExist(err) {
-		n.t.Fatal(err)
-	}
-	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
+	return linesOf(n.t, filepath.Join(n.dir, "access.log"))
 }
