@@ -37,6 +37,9 @@ func (p *Proxy) rename(out *http.Request, q *request) {
 	if out.RequestURI = path; asks {
 		out.RequestURI += "?" + q.query
 	}
+	if out.Method == "LOCK" {
+		out.Header["Timeout"] = []string{dav.CapTimeout(out.Header["Timeout"])}
+	}
 	if p.opts.Names == (dav.Map{}) && !q.moves() {
 		return
 	}
@@ -45,6 +48,9 @@ func (p *Proxy) rename(out *http.Request, q *request) {
 		if ref, err := dav.ParseDestination(out.Header); err == nil { // the protocol has read it
 			to, _ := m.ToStore(ref)
 			out.Header["Destination"] = []string{to.String()}
+		}
+		if out.Header["Overwrite"] == nil {
+			out.Header["Overwrite"] = []string{"T"} // what none means, said to those who have it otherwise
 		}
 	}
 	if lines := out.Header["If"]; len(lines) == 1 {

@@ -57,6 +57,11 @@ func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
 	if in := q.intent.Refusal; in != nil {
 		return q, refuseIntent(in)
 	}
+	for _, named := range q.intent.Compares {
+		if _, _, err := p.routes.resolve(named); err != nil {
+			return q, refusePath(err)
+		}
+	}
 	if ref = p.readDestinationStamp(r, q); ref != nil {
 		return q, ref
 	}

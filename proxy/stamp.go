@@ -26,7 +26,7 @@ var overrides = []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Ov
 
 // endToEnd are headers that change what a request does. Naming one in
 // Connection would have it dropped on the way (RFC 9110 section 7.6.1).
-var endToEnd = []string{"Host", "Content-", "If-", "Destination", "Depth", "Overwrite", "Authorization", "Range", "X-Amz-"}
+var endToEnd = []string{"Host", "Content-", "If", "Destination", "Depth", "Overwrite", "Lock-Token", "Timeout", "Authorization", "Range", "X-Amz-"}
 
 // readStamp reads token and owner into s, and refuses every form of them that
 // another reader could see differently. It looks at the headers as they came,

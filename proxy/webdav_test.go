@@ -181,3 +181,54 @@ func TestStaleMethods(t *testing.T) {
 	w.says("COPY /dav/free\nX-Fencing-Token: 49\nDestination: /dav/floor/a", stale("/dav/floor/a"))
 	w.saw()
 }
+
+// Stores that lock for ever, or have Overwrite the other way round, are told what
+// is meant.
+func TestDefaultsAreSaid(t *testing.T) {
+	w := open(t, webdav)
+	w.says("MOVE /dav/a\nX-Fencing-Token: 5\nDestination: /dav/b", stored)
+	w.says("MOVE /dav/a\nX-Fencing-Token: 5\nDestination: /dav/b\nOverwrite: F", stored)
+	w.says("LOCK /dav/a\nX-Fencing-Token: 5\nTimeout: Infinite", stored)
+	w.says("LOCK /dav/a\nX-Fencing-Token: 5\nTimeout: Second-60", stored)
+	for i, want := range []struct{ name, value string }{
+		{"Overwrite", "T"}, {"Overwrite", "F"}, {"Timeout", "Second-3600"}, {"Timeout", "Second-60"},
+	} {
+		if got := w.store.requests()[i].header[want.name]; len(got) != 1 || got[0] != want.value {
+			t.Errorf("request %d has %s %q, want %s", i, want.name, got, want.value)
+		}
+	}
+}
+
+// What a request is conditional on is looked at as its path is.
+func TestConditions(t *testing.T) {
+	w := open(t, webdav)
+	for _, c := range []struct {
+		more string
+		want want
+	}{
+		{"If: <http://elsewhere.test/dav/a> (<urn:x:1>)", want{status: 502, reason: reasonForeign, resource: "/dav/a", token: "5"}},
+		{"If: </a> (<urn:x:1>)", want{status: 502, reason: reasonForeign, resource: "/dav/a", token: "5"}},
+		{"If: </dav/x/../a> (<urn:x:1>)", want{status: 400, reason: reasonPath, resource: "/dav/a", token: "5"}},
+		{"If: </dav/a> (<urn:x:1>) </dav/x%2Fa> (<urn:x:1>)", want{status: 400, reason: reasonPath, resource: "/dav/a", token: "5"}},
+		{"If: <urn:a> (<urn:x:1>)", want{status: 400, reason: reasonMalformed, resource: "/dav/a", token: "5"}},
+		{"If: (<urn:x:1>)\nConnection: If", want{status: 400, reason: reasonMalformed, resource: "/dav/a"}},
+		{"Lock-Token: <urn:x:1>\nConnection: lock-token", want{status: 400, reason: reasonMalformed, resource: "/dav/a"}},
+	} {
+		for _, method := range []string{"PUT", "DELETE", "PROPFIND", "LOCK", "MKCOL"} {
+			w.says(method+" /dav/a\nX-Fencing-Token: 5\n"+c.more, c.want)
+		}
+	}
+	w.saw()
+}
+
+// A lock of infinite depth keeps out everybody below.
+func TestLockOfATree(t *testing.T) {
+	w := open(t, webdav)
+	w.says("PUT /dav/d/f\nX-Fencing-Token: 50\n\nv", stored)
+	w.store.seen = nil
+	for _, depth := range []string{"", "\nDepth: infinity"} {
+		w.says("LOCK /dav/d\nX-Fencing-Token: 49"+depth, want{status: 409, reason: fence.TreeFenced, resource: "/dav/d", token: "49", highest: "50"})
+	}
+	w.saw()
+	w.says("LOCK /dav/d\nX-Fencing-Token: 49\nDepth: 0", stored)
+}

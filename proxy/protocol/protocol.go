@@ -59,6 +59,9 @@ type Part struct {
 type Intent struct {
 	Kind  Kind
 	Parts []Part
+	// Compares are the escaped paths of the objects, other than the parts, that
+	// must be in a certain state for the request to be carried out.
+	Compares []string
 	// Stores: the request's body becomes the object's content.
 	Stores  bool
 	Refusal *Refusal

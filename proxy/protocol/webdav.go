@@ -12,7 +12,8 @@ import (
 // path (DELETE, COPY and MOVE at their destination, MOVE at its source) does so
 // for all below it. PROPPATCH, LOCK and UNLOCK write the object that they name:
 // LOCK makes it if there is none, and a stale holder's lock would keep out the
-// next one. MKCOL destroys nothing.
+// next one, also from everything below if its depth is infinite, as it is when
+// none is given. MKCOL destroys nothing.
 type WebDAV struct {
 	// Public is how clients name the objects, for Destination and If. With no
 	// Origin the Host that a client sends is the one it names.
@@ -29,11 +30,34 @@ var davReads = davMethods[:4]
 
 // Intent implements Protocol.
 func (p WebDAV) Intent(r Request) Intent {
+	compares, refusal := p.compares(r)
+	if refusal != nil {
+		return Intent{Kind: Refused, Refusal: refusal}
+	}
+	in := p.intent(r)
+	in.Compares = compares
+	return in
+}
+
+// compares returns the paths that are named in If.
+func (p WebDAV) compares(r Request) ([]string, *Refusal) {
+	refs, err := dav.RefsOfIf(r.Header)
+	if err != nil {
+		return nil, &Refusal{Cause: Malformed, Detail: err.Error() + "."}
+	}
+	var paths []string
+	for _, ref := range refs {
+		if !p.ours(ref, r.Host) {
+			return nil, p.foreign("If names", ref, r.Host)
+		}
+		paths = append(paths, ref.Path)
+	}
+	return paths, nil
+}
+
+func (p WebDAV) intent(r Request) Intent {
 	one := []Part{{Resource: r.Resource}}
 	tree := []Part{{Resource: r.Resource, Tree: true}}
-	if err := dav.CheckIf(r.Header); err != nil {
-		return refused(Malformed, err.Error()+".")
-	}
 	switch r.Method {
 	case "PROPFIND":
 		if _, err := dav.ParseDepth(r.Header, dav.Infinity); err != nil {
@@ -42,7 +66,15 @@ func (p WebDAV) Intent(r Request) Intent {
 		return Intent{Kind: Read, Parts: one}
 	case "MKCOL":
 		return Intent{Kind: Mkcol, Parts: one}
-	case "PROPPATCH", "LOCK", "UNLOCK":
+	case "LOCK":
+		switch d, err := dav.ParseDepth(r.Header, dav.Infinity); {
+		case err != nil || d == dav.One:
+			return refused(Malformed, "LOCK knows Depth 0 and infinity (RFC 4918 section 9.10.3).")
+		case d == dav.Infinity:
+			return Intent{Kind: Write, Parts: tree}
+		}
+		return Intent{Kind: Write, Parts: one}
+	case "PROPPATCH", "UNLOCK":
 		return Intent{Kind: Write, Parts: one}
 	case http.MethodDelete, "MOVE":
 		if d, err := dav.ParseDepth(r.Header, dav.Infinity); err != nil || d != dav.Infinity {
@@ -79,12 +111,20 @@ func (p WebDAV) withDestination(r Request, parts []Part) Intent {
 		return refused(Malformed, err.Error()+".")
 	}
 	if !p.ours(ref, r.Host) {
-		return refused(Foreign, "The Destination is not here: "+ref.String()+". Give one below "+p.root(r.Host)+".")
+		return Intent{Kind: Refused, Refusal: p.foreign("The Destination is", ref, r.Host)}
 	}
 	if rest, ok := p.Public.Cut(ref.Path); !ok || rest == "/" {
 		return refused(NotAllowed, r.Method+" onto the root would replace everything.", davReads...)
 	}
 	return Intent{Kind: Write, Parts: append(parts, Part{Path: ref.Path, Tree: true, Destination: true})}
+}
+
+func (p WebDAV) foreign(what string, ref dav.Ref, host string) *Refusal {
+	detail := what + " " + ref.String() + ", which is not here. Give a URL below " + p.root(host) + "."
+	if p.Public.Origin == "" {
+		detail += " If clients know this server by another name than it sees in Host, tell it that name (public_url)."
+	}
+	return &Refusal{Cause: Foreign, Detail: detail}
 }
 
 // ours reports whether a URL names something that is served here. A client that

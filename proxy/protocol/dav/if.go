@@ -67,14 +67,29 @@ func ParseIf(s string) ([]List, error) {
 	return lists, nil
 }
 
-// CheckIf returns what is wrong with a request's If header, if it has one.
-func CheckIf(h http.Header) error {
+// RefsOfIf returns the URLs before the lists of a request's If header, if it has
+// one.
+func RefsOfIf(h http.Header) ([]Ref, error) {
 	value, ok, err := single(h, "If")
 	if err != nil || !ok {
-		return err
+		return nil, err
 	}
-	_, err = ParseIf(value)
-	return err
+	lists, err := ParseIf(value)
+	if err != nil {
+		return nil, err
+	}
+	var refs []Ref
+	for i, l := range lists {
+		if l.Resource == "" || i > 0 && lists[i-1].Resource == l.Resource {
+			continue
+		}
+		ref, err := ParseRef(l.Resource)
+		if err != nil {
+			return nil, fmt.Errorf("If: %w", err)
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
 }
 
 // FormatIf is the inverse of ParseIf.
