@@ -16,6 +16,7 @@ type cli struct {
 	Claim       claimCmd       `cmd:"" help:"Cut off earlier holders of a path, within fencegate lock."`
 	Ledger      ledgerCmd      `cmd:"" help:"Make the ledger, verify it, look into it."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running fencegate whether it is ready."`
+	Doctor      doctorCmd      `cmd:"" help:"Try out whether a store is safe to put fencegate in front of."`
 	Demo        demoCmd        `cmd:"" help:"Show a paused lock holder overwriting newer data, and the fence refusing it."`
 	Config      configCmd      `cmd:"" help:"Check, print or explain the configuration of serve."`
 	Version     versionCmd     `cmd:"" help:"Print the version."`
