@@ -46,7 +46,7 @@ func ask(t testing.TB, base, text string) answer {
 
 func tryAsk(base, text string) (answer, error) {
 	head, body, _ := strings.Cut(text, "\n\n")
-	lines := strings.Split(head, "\n")
+	lines := strings.Split(strings.TrimRight(head, "\n"), "\n")
 	method, path, _ := strings.Cut(lines[0], " ")
 	r, err := http.NewRequest(method, base+path, strings.NewReader(body))
 	if err != nil {
