@@ -101,3 +101,26 @@ func filesOf(t testing.TB, store davStore) string {
 	}
 	return b.String()
 }
+
+// sentOnly checks that a store has been sent n requests, in which it names no
+// GET: those are the test's own.
+func sentOnly(t testing.TB, store davStore, n int) {
+	t.Helper()
+	mark := fmt.Sprint("/?sent-", n, "-", len(store.Requests()))
+	ask(t, store.URL(), "GET "+mark)
+	var sent []string
+	harness.Eventually(t, "the store to log the last request", func() (any, bool) {
+		sent = nil
+		last := false
+		for _, line := range store.Requests() {
+			if !strings.HasPrefix(line, "GET ") {
+				sent = append(sent, line)
+			}
+			last = last || strings.Contains(line, mark)
+		}
+		return sent, last && len(sent) >= n
+	})
+	if len(sent) != n {
+		t.Errorf("the store was sent %q, want %d requests", sent, n)
+	}
+}
