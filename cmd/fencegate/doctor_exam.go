@@ -40,6 +40,7 @@ type exam struct {
 	names  fence.NameOptions
 
 	scratch *scratch
+	lag     time.Duration // of effects behind their answers
 }
 
 // run goes through all probes, and clears up.

@@ -55,6 +55,7 @@ func basics(x *exam, f *found) error {
 		}
 		longest = max(longest, d)
 	}
+	x.lag = longest
 	accepted := r.status == http.StatusAccepted
 	deleted, err := x.delete(name)
 	if err != nil {

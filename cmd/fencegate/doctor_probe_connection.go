@@ -22,6 +22,7 @@ func idleConnection(x *exam, f *found) error {
 		f.fine("none: each answer says that its connection ends")
 		return nil
 	}
+	defer w.endWith(x.ctx)()
 	began := time.Now()
 	w.allow(x.pace.idle)
 	_, err = w.in.Peek(1)

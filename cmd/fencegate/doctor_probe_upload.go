@@ -74,7 +74,6 @@ func (u *upload) run(x *exam) error {
 			return err
 		}
 	}
-	x.scratch.wrote(u.name)
 	w, err := x.store.dial(x.ctx)
 	if err != nil {
 		return err
@@ -86,6 +85,7 @@ func (u *upload) run(x *exam) error {
 		size, part = chunked, chunk(part)
 	}
 	// A store that refuses it at once leaves nothing either.
+	x.scratch.awaits(u.name)
 	_ = w.send(x.store.head(http.MethodPut, x.scratch.path(u.name), size) + part)
 	if err := x.sleep(x.pace.part); err != nil {
 		return err
@@ -108,6 +108,7 @@ func (u *upload) run(x *exam) error {
 			return err
 		}
 	}
+	x.scratch.arrived(u.name)
 	return nil
 }
 

@@ -71,6 +71,9 @@ const clearWithin = 30 * time.Second
 // name by name, as stores do it to which a folder is nothing.
 func (x *exam) clear() (left, mayAppear []string) {
 	s := x.scratch
+	if x.lag > 0 && x.sleep(max(4*x.lag, time.Second)) != nil {
+		s.awaits("")
+	}
 	s.mu.Lock()
 	names, folders, late := slices.Clone(s.names), slices.Clone(s.folders), slices.Clone(s.late)
 	s.mu.Unlock()

@@ -75,26 +75,24 @@ func newPeer(raw, ca string, lines []string, patience time.Duration) (*peer, err
 	return p, nil
 }
 
-// A wire is one connection. Whoever dialled it ends it, by close or reset.
+// A wire is one connection. Whoever dialled it ends it, by close or reset. It
+// does not end by itself with the examination: what was sent whole must be seen
+// to its answer, or it would take effect after all has been cleared up.
 type wire struct {
-	ctx  context.Context
 	peer *peer
 	conn net.Conn // TLS or tcp
 	tcp  *net.TCPConn
 	in   *bufio.Reader
-	stop func() bool
 }
 
-// dial connects. Everything on the wire ends with ctx. The error is an
-// *unreachableError.
+// dial connects. The error is an *unreachableError.
 func (p *peer) dial(ctx context.Context) (*wire, error) {
 	dialer := net.Dialer{Timeout: p.patience}
 	conn, err := dialer.DialContext(ctx, "tcp", p.addr)
 	if err != nil {
 		return nil, &unreachableError{p.url, err}
 	}
-	w := &wire{ctx: ctx, peer: p, conn: conn, tcp: conn.(*net.TCPConn)}
-	w.stop = context.AfterFunc(ctx, func() { _ = w.tcp.SetDeadline(time.Unix(1, 0)) })
+	w := &wire{peer: p, conn: conn, tcp: conn.(*net.TCPConn)}
 	if p.tls != nil {
 		secure := tls.Client(conn, p.tls)
 		w.allow(p.patience)
@@ -108,11 +106,8 @@ func (p *peer) dial(ctx context.Context) (*wire, error) {
 	return w, nil
 }
 
-// close ends the connection in order (FIN), reset as a killed sender does (RST).
-func (w *wire) close() {
-	w.stop()
-	w.tcp.Close()
-}
+// close ends the connection in order (FIN), reset as a killed sender's (RST).
+func (w *wire) close() { w.tcp.Close() }
 
 func (w *wire) reset() {
 	_ = w.tcp.SetLinger(0)
@@ -122,9 +117,11 @@ func (w *wire) reset() {
 // allow gives what follows on the wire some time.
 func (w *wire) allow(d time.Duration) {
 	_ = w.tcp.SetDeadline(time.Now().Add(d))
-	if w.ctx.Err() != nil {
-		_ = w.tcp.SetDeadline(time.Unix(1, 0))
-	}
+}
+
+// endWith ends a wire on which nothing is written with ctx.
+func (w *wire) endWith(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, w.close)
 }
 
 // What a head says of the body, instead of its length.
@@ -202,13 +199,17 @@ func (w *wire) receive(method string, d time.Duration) (reply, error) {
 	}
 }
 
-// ask sends one request on a connection of its own and returns its answer.
+// ask sends one request on a connection of its own and returns its answer. Only
+// a GET ends with ctx; other requests do not begin after it.
 func (p *peer) ask(ctx context.Context, method, path string, body *string, more ...string) (reply, error) {
 	w, err := p.dial(ctx)
 	if err != nil {
 		return reply{}, err
 	}
 	defer w.close()
+	if method == http.MethodGet {
+		defer w.endWith(ctx)()
+	}
 	size, text := int64(noBody), ""
 	if body != nil {
 		size, text = int64(len(*body)), *body
