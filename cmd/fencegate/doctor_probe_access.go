@@ -55,7 +55,7 @@ func access(x *exam, f *found) error {
 	return nil
 }
 
-const closeIt = "every write has to come through fencegate: let the store listen for fencegate only (loopback, a network of their own, a firewall, credentials that only fencegate has)"
+const closeIt = "let the store listen for fencegate only (loopback, a network of their own, a firewall, credentials that only fencegate has)"
 
 // directly sends a write to the store past fencegate, with the same headers.
 func (x *exam) directly(method, name string) (reply, error) {

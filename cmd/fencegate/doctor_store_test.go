@@ -149,7 +149,7 @@ func (p *patient) answer(r *http.Request, name string) reply {
 		return no(http.StatusUnauthorized)
 	}
 	if p.redirects {
-		return reply{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {"http://" + r.Host + "/others?key=" + r.Header.Get("Authorization")}}}
+		return reply{status: http.StatusTemporaryRedirect, header: http.Header{"Location": {"http://" + r.Host + "/others/" + strings.ReplaceAll(r.Header.Get("Authorization"), " ", "%20") + "?key=" + r.Header.Get("Authorization")}}}
 	}
 	if p.obeysOverride {
 		for _, h := range []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"} {

@@ -430,3 +430,31 @@ func TestDoctorOfADirectory(t *testing.T) {
 		t.Errorf("a directory that is not there: %v", err)
 	}
 }
+
+// The headers of the variable are one a line, with commas in them.
+func TestDoctorTakesHeadersFromTheEnvironment(t *testing.T) {
+	const secret = `Digest name="a", very="secret"`
+	p := newPatient(t, complaints{needsHeader: secret, refusesPUT: true})
+	t.Setenv("FENCEGATE_HEADER", "X-First: 1\nAuthorization: "+secret)
+	t.Setenv("FENCEGATE_UPSTREAM", p.url)
+	var out, errs bytes.Buffer
+	code := run([]string{"doctor"}, streams{&out, &errs})
+	if code != 1 || !strings.Contains(out.String(), "405") || strings.Contains(out.String()+errs.String(), "very=") {
+		t.Errorf("%d %s %s", code, &out, &errs)
+	}
+}
+
+func TestDoctorOfAMuteStore(t *testing.T) {
+	t.Parallel()
+	mute, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	p := brisk
+	p.answer = 100 * time.Millisecond
+	err = newDoctor("http://"+mute.Addr().String()).examine(context.Background(), streams{io.Discard, io.Discard}, p)
+	if exitCode(err) != exitUnavailable {
+		t.Error(err)
+	}
+}
