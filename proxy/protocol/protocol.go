@@ -33,6 +33,8 @@ type Request struct {
 	Method   string
 	Resource fence.Resource
 	Header   http.Header
+	// Host as the client names it.
+	Host string
 	// Tokened: the request carries a token.
 	Tokened bool
 	// AlsoWrites lists methods that write the object which they name, beyond
@@ -45,6 +47,12 @@ type Part struct {
 	Resource fence.Resource
 	// Tree: everything below is touched too.
 	Tree bool
+	// Path, escaped, is what another object than the request's own is called;
+	// then Resource is empty, and up to the routes.
+	Path string
+	// Destination: the part is judged by the token for destinations, if one is
+	// sent.
+	Destination bool
 }
 
 // Intent is what a request means.
@@ -66,6 +74,9 @@ const (
 	NotImplemented
 	// Malformed: the request contradicts itself or the protocol (400).
 	Malformed
+	// Foreign: the destination is not in this store (502, RFC 4918 section
+	// 9.8.5).
+	Foreign
 )
 
 // Refusal says why a request is not passed on.

@@ -3,6 +3,7 @@ package dav
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -64,6 +65,16 @@ func ParseIf(s string) ([]List, error) {
 		return nil, errors.New("If: there is no list in it")
 	}
 	return lists, nil
+}
+
+// CheckIf returns what is wrong with a request's If header, if it has one.
+func CheckIf(h http.Header) error {
+	value, ok, err := single(h, "If")
+	if err != nil || !ok {
+		return err
+	}
+	_, err = ParseIf(value)
+	return err
 }
 
 // FormatIf is the inverse of ParseIf.
