@@ -3,7 +3,9 @@ package dav
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Depth is how far below a collection a request reaches, RFC 4918 section 10.2.
@@ -62,6 +64,39 @@ func ParseDestination(h http.Header) (Ref, error) {
 		return Ref{}, fmt.Errorf("Destination: %w", err)
 	}
 	return ref, nil
+}
+
+// ParseTimeout returns the first time in a request's Timeout header that is
+// understood, RFC 4918 section 10.7; 0 without one. The longest stands for
+// Infinite.
+func ParseTimeout(h http.Header, longest time.Duration) time.Duration {
+	for value := range strings.SplitSeq(strings.Join(h["Timeout"], ","), ",") {
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(value, "Infinite") {
+			return longest
+		}
+		if n, ok := strings.CutPrefix(value, "Second-"); ok {
+			if s, err := strconv.ParseUint(n, 10, 32); err == nil && s > 0 {
+				return min(time.Duration(s)*time.Second, longest)
+			}
+		}
+	}
+	return 0
+}
+
+// ParseLockToken returns the URI in a request's Lock-Token header, RFC 4918
+// section 10.5.
+func ParseLockToken(h http.Header) (string, error) {
+	value, ok, err := single(h, "Lock-Token")
+	if err != nil {
+		return "", err
+	}
+	inner, closed := strings.CutSuffix(value, ">")
+	token, opened := strings.CutPrefix(inner, "<")
+	if !ok || !opened || !closed || token == "" || strings.ContainsAny(token, "<> \t") {
+		return "", fmt.Errorf("Lock-Token is %q, want one URI in angle brackets", value)
+	}
+	return token, nil
 }
 
 // single returns the value of a header that may occur once. Servers take the

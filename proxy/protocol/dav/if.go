@@ -69,12 +69,17 @@ func ParseIf(s string) ([]List, error) {
 
 // CheckIf returns what is wrong with a request's If header, if it has one.
 func CheckIf(h http.Header) error {
+	_, err := RequestIf(h)
+	return err
+}
+
+// RequestIf returns the lists of a request's If header, none without one.
+func RequestIf(h http.Header) ([]List, error) {
 	value, ok, err := single(h, "If")
 	if err != nil || !ok {
-		return err
+		return nil, err
 	}
-	_, err = ParseIf(value)
-	return err
+	return ParseIf(value)
 }
 
 // FormatIf is the inverse of ParseIf.

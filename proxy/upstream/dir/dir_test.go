@@ -29,9 +29,16 @@ func openDir(t testing.TB) storage {
 	return openAt(t, filepath.Join(t.TempDir(), "data"))
 }
 
-func openAt(t testing.TB, root string) storage {
+func openAt(t testing.TB, root string) storage { return openWith(t, root, Options{}) }
+
+func openDAV(t testing.TB) storage {
 	t.Helper()
-	d, err := Open(root, Options{})
+	return openWith(t, filepath.Join(t.TempDir(), "data"), Options{WebDAV: true})
+}
+
+func openWith(t testing.TB, root string, opts Options) storage {
+	t.Helper()
+	d, err := Open(root, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +53,7 @@ func openAt(t testing.TB, root string) storage {
 
 func wantStagingEmpty(t testing.TB, root string) {
 	t.Helper()
-	for _, sub := range []string{"staged", "trash"} {
+	for _, sub := range []string{"staged", "trash", "moves"} {
 		entries, err := os.ReadDir(filepath.Join(root, area, sub))
 		if err != nil {
 			t.Error(err)
@@ -109,7 +116,7 @@ func (s storage) serve(r *http.Request) (*http.Response, fence.Outcome, error) {
 			return nil, fence.NotSent, err
 		}
 		return commit(ctx)
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodOptions, "PROPFIND":
 		w := httptest.NewRecorder()
 		o, err := s.Read(w, r)
 		return w.Result(), o, err
