@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,7 @@ const (
 	childRoot = "DIR_TEST_ROOT" // serve this directory
 	childLoop = "DIR_TEST_LOOP" // PUT versions without end, instead of a script
 	childUser = "DIR_TEST_USER" // become this user first
+	childDAV  = "DIR_TEST_DAV"  // under WebDAV
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +52,9 @@ func runChild(root string) error {
 			return err
 		}
 	}
-	d, err := Open(root, Options{})
+	// On one thread, since strace counts calls by thread.
+	runtime.LockOSThread()
+	d, err := Open(root, Options{WebDAV: os.Getenv(childDAV) != ""})
 	if err != nil {
 		return err
 	}
@@ -63,7 +67,11 @@ func runChild(root string) error {
 	for lines.Scan() {
 		method, rest, _ := strings.Cut(lines.Text(), " ")
 		path, body, _ := strings.Cut(rest, " ")
-		res, o, err := s.serve(request(method, path, body))
+		r := request(method, path, body)
+		if method == "COPY" || method == "MOVE" {
+			r = request(method, path, "", "Destination: "+body)
+		}
+		res, o, err := s.serve(r)
 		if err != nil {
 			fmt.Printf("%v: %v\n", o, err)
 			continue
@@ -122,7 +130,8 @@ func child(t *testing.T, root string, wrapper ...string) *exec.Cmd {
 	return cmd
 }
 
-// script runs requests ("METHOD path body") in a child and returns its answers.
+// script runs requests ("METHOD path body", or "MOVE path destination") in a
+// child and returns its answers.
 func script(t *testing.T, cmd *exec.Cmd, requests ...string) (answers []string) {
 	t.Helper()
 	cmd.Stdin = strings.NewReader(strings.Join(requests, "\n") + "\n")
