@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // Namespace is that of the elements of RFC 4918.
@@ -254,13 +255,17 @@ func (r *reader) copy(b *bytes.Buffer, e xml.StartElement, space *string, lang s
 
 func attribute(b *bytes.Buffer, name, value string) {
 	b.WriteString(" " + name + `="`)
-	escape(b, []byte(value))
+	_ = xml.EscapeText(b, []byte(value)) // a Buffer takes everything
 	b.WriteByte('"')
 }
 
 func escape(b *bytes.Buffer, text []byte) {
-	_ = xml.EscapeText(b, text) // a Buffer takes everything
+	_, _ = escaper.WriteString(b, string(text)) // a Buffer takes everything
 }
+
+// escaper is for texts that are well-formed already. It leaves the quotes that
+// xml.EscapeText would escape: not every client reads an entity tag in &#34;.
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#xD;")
 
 // Empty returns an element of that name with nothing in it.
 func Empty(name xml.Name) []byte {

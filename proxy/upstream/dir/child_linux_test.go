@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -67,6 +68,10 @@ func runChild(root string) error {
 	for lines.Scan() {
 		method, rest, _ := strings.Cut(lines.Text(), " ")
 		path, body, _ := strings.Cut(rest, " ")
+		if method == "WARNINGS" {
+			fmt.Println(strings.Join(d.Warnings(), "; "))
+			continue
+		}
 		r := request(method, path, body)
 		if method == "COPY" || method == "MOVE" {
 			r = request(method, path, "", "Destination: "+body)
@@ -80,7 +85,13 @@ func runChild(root string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%d %s\n", res.StatusCode, strings.TrimSpace(string(answer)))
+		status := strconv.Itoa(res.StatusCode)
+		if res.StatusCode == http.StatusMultiStatus { // of the only property, on one line
+			_, rest, _ := strings.Cut(string(answer), "<D:status>HTTP/1.1 ")
+			inner, _, _ := strings.Cut(rest, " ")
+			status, answer = status+" "+inner, nil
+		}
+		fmt.Println(strings.TrimSpace(status + " " + strings.ReplaceAll(string(answer), "\n", " ")))
 	}
 	return d.Close()
 }

@@ -80,7 +80,11 @@ func (d *Dir) placeCopy(t transfer, s *upload) (*http.Response, fence.Outcome, e
 		o, err := swapped(err)
 		return nil, o, err
 	}
-	return d.transferred(t, old, parent)
+	d.locks.drop(t.to.path(), false)
+	if o, err := t.settle(parent, nil); err != nil {
+		return nil, o, err
+	}
+	return transferred(old)
 }
 
 // stageCopy copies the source into the staging area.

@@ -10,14 +10,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // fill makes the files that lines such as "d/a content" tell of.
 func fill(t *testing.T, root string, files ...string) {
 	t.Helper()
 	for _, line := range files {
-		path, content, _ := strings.Cut(line, " ")
-		path = filepath.Join(root, path)
+		i := strings.LastIndexByte(line, ' ')
+		path, content := filepath.Join(root, line[:i]), line[i+1:]
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func tree(t *testing.T, root, path string) string {
 		found = append(found, line)
 		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return ""
 	}
 	if err != nil {
@@ -119,7 +120,7 @@ func killedTransfer(t *testing.T, request string, files []string, call string, n
 	if got := tree(t, root, "d"); got != old && got != source {
 		t.Fatalf("%s: the destination is %q, was %q, is to be %q", at, got, old, source)
 	}
-	d, err := Open(root, Options{WebDAV: true})
+	d, err := reopen(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,6 +144,10 @@ func killedTransfer(t *testing.T, request string, files []string, call string, n
 	}
 	return killed, done
 }
+
+// reopen serves a directory again. The lock of another one can be held a moment
+// longer, by a process that is just being forked.
+func reopen(root string) (*Dir, error) { return Open(root, Options{WebDAV: true, Wait: time.Minute}) }
 
 // killAt runs a request in a child that is killed when it is about to make its
 // nth call of that name; it returns false if there are not so many.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -148,7 +149,8 @@ func text(t testing.TB, res *http.Response) string {
 }
 
 // step is one exchange of a conversation. "{etag}" in a header stands for the
-// last entity tag that was answered.
+// last entity tag that was answered, "{token}" for the last lock token with its
+// brackets, "{token 1}" for the first.
 type step struct {
 	method, path, body string
 	header             []string
@@ -160,24 +162,36 @@ type step struct {
 func converse(t *testing.T, s storage, steps []step) {
 	t.Helper()
 	etag := `"none"`
+	var tokens []string
+	replaced := func(text string) string {
+		text = strings.ReplaceAll(text, "{etag}", etag)
+		for i, token := range tokens {
+			text = strings.ReplaceAll(text, fmt.Sprintf("{token %d}", i+1), token)
+			text = strings.ReplaceAll(text, "{token}", tokens[len(tokens)-1])
+		}
+		return text
+	}
 	for i, st := range steps {
 		var header []string
 		for _, h := range st.header {
-			header = append(header, strings.ReplaceAll(h, "{etag}", etag))
+			header = append(header, replaced(h))
 		}
 		res := s.do(t, request(st.method, st.path, st.body, header...))
 		got := text(t, res)
 		if res.StatusCode != st.status {
 			t.Fatalf("step %d: %s %q %q: status %d, want %d (%q)", i, st.method, st.path, header, res.StatusCode, st.status, got)
 		}
-		if !strings.Contains(got, st.answer) {
-			t.Errorf("step %d: %s %q: answer %q, want %q in it", i, st.method, st.path, got, st.answer)
+		if want := replaced(st.answer); !strings.Contains(got, want) {
+			t.Errorf("step %d: %s %q: answer %q, want %q in it", i, st.method, st.path, got, want)
 		}
-		if name, value, ok := strings.Cut(strings.ReplaceAll(st.answerHeader, "{etag}", etag), ": "); ok && res.Header.Get(name) != value {
+		if name, value, ok := strings.Cut(replaced(st.answerHeader), ": "); ok && res.Header.Get(name) != value {
 			t.Errorf("step %d: %s %q: %s is %q, want %q", i, st.method, st.path, name, res.Header.Get(name), value)
 		}
 		if e := res.Header.Get("ETag"); e != "" {
 			etag = e
+		}
+		if token := res.Header.Get("Lock-Token"); token != "" {
+			tokens = append(tokens, token)
 		}
 	}
 }

@@ -38,15 +38,13 @@ func (d *Dir) move(r *http.Request) (*http.Response, fence.Outcome, error) {
 		return nil, fence.NotSent, err
 	}
 	defer to.close()
-	o, err := d.moveOver(t, from, now, to, old)
-	if err != nil {
+	if o, err := d.moveOver(t, from, now, to, old); err != nil {
 		return nil, o, err
 	}
-	d.locks.drop(t.from.path(), true)
-	return d.transferred(t, old, to, from)
+	return transferred(old)
 }
 
-// moveOver moves the source to the destination, over what is there.
+// moveOver moves the source to the destination, over what is there, durably.
 func (d *Dir) moveOver(t transfer, from *folder, now *info, to *folder, old *info) (fence.Outcome, error) {
 	var err error
 	switch {
@@ -70,7 +68,14 @@ func (d *Dir) moveOver(t transfer, from *folder, now *info, to *folder, old *inf
 	if err != nil {
 		return swapped(err)
 	}
-	return fence.Definite, nil
+	d.endLocks(t)
+	return t.settle(to, from)
+}
+
+// endLocks ends the locks on what is no longer there.
+func (d *Dir) endLocks(t transfer) {
+	d.locks.drop(t.from.path(), true)
+	d.locks.drop(t.to.path(), false)
 }
 
 // renew gives a file a modification time after that of the version which it is
@@ -115,9 +120,10 @@ func (d *Dir) moveByStaging(t transfer, from *folder, now *info, to *folder) (fe
 		o, err := swapped(err)
 		return o, errors.Join(err, d.forgetMove(base))
 	}
-	// Both before the note goes: what is not durable would have to be undone.
-	if err := errors.Join(to.sync(), from.sync()); err != nil {
-		return fence.Uncertain, fmt.Errorf("the destination was replaced, perhaps not durably: %w", err)
+	d.endLocks(t)
+	// Before the note goes: what is not durable would have to be undone.
+	if o, err := t.settle(to, from); err != nil {
+		return o, err
 	}
 	d.throwAway(base)
 	_ = d.forgetMove(base) // without what it speaks of it means nothing

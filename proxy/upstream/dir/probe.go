@@ -3,6 +3,7 @@ package dir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 )
 
 // traits are what Open finds out about the file system.
@@ -14,9 +15,8 @@ type traits struct {
 
 // probe tries out in the staging area what cannot be asked for.
 func (d *Dir) probe() (err error) {
-	const lower, upper, other = "probe-a", "PROBE-A", "probe-b"
 	var made []string
-	make := func(base string) error {
+	create := func(base string) error {
 		file, err := d.staged.create(base)
 		if err != nil {
 			return err
@@ -30,19 +30,16 @@ func (d *Dir) probe() (err error) {
 			err = errors.Join(err, d.staged.unlink(base))
 		}
 	}()
-	if err := make(lower); err != nil {
+	const lower, upper, other = "probe-a", "PROBE-A", "probe-b"
+	if err := create(lower); err != nil {
 		return err
 	}
-	a, err := d.staged.stat(lower)
-	if err != nil {
+	err = create(upper)
+	d.traits.foldsCase = errors.Is(err, fs.ErrExist)
+	if err != nil && !d.traits.foldsCase {
 		return err
 	}
-	b, err := d.staged.stat(upper)
-	if err != nil && !notExist(err) {
-		return err
-	}
-	d.traits.foldsCase = err == nil && a.same(b)
-	if err := make(other); err != nil {
+	if err := create(other); err != nil {
 		return err
 	}
 	d.traits.exchanges = d.staged.exchange(lower, d.staged, other) == nil

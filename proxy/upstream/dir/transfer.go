@@ -110,14 +110,20 @@ func swapped(err error) (fence.Outcome, error) {
 	return moved(err)
 }
 
-// transferred makes the names durable and answers.
-func (d *Dir) transferred(t transfer, old *info, folders ...*folder) (*http.Response, fence.Outcome, error) {
-	d.locks.drop(t.to.path(), false)
-	for _, f := range folders {
-		if err := f.sync(); err != nil {
-			return nil, fence.Uncertain, fmt.Errorf("the destination was replaced, perhaps not durably: %w", err)
-		}
+// settle makes the destination durable; from is nil, or what the source was in.
+func (t transfer) settle(to, from *folder) (fence.Outcome, error) {
+	err := to.sync()
+	if from != nil && t.from.parent != t.to.parent {
+		err = errors.Join(err, from.sync())
 	}
+	if err != nil {
+		return fence.Uncertain, fmt.Errorf("the destination was replaced, perhaps not durably: %w", err)
+	}
+	return fence.Definite, nil
+}
+
+// transferred is the answer; old is what was at the destination.
+func transferred(old *info) (*http.Response, fence.Outcome, error) {
 	if old == nil {
 		return response(http.StatusCreated, http.Header{}, ""), fence.Definite, nil
 	}
