@@ -211,7 +211,8 @@ func (r *reader) copy(b *bytes.Buffer, e xml.StartElement, space *string, lang s
 	if lang != "" && language(e, "") == "" {
 		attribute(b, "xml:lang", lang)
 	}
-	for i, a := range e.Attr {
+	prefixes := 0
+	for _, a := range e.Attr {
 		switch {
 		case a.Name.Space == "xmlns", a.Name.Space == "" && a.Name.Local == "xmlns":
 		case a.Name.Space == "":
@@ -219,7 +220,8 @@ func (r *reader) copy(b *bytes.Buffer, e xml.StartElement, space *string, lang s
 		case a.Name.Space == xmlSpace:
 			attribute(b, "xml:"+a.Name.Local, a.Value)
 		default:
-			prefix := "a" + strconv.Itoa(i)
+			prefix := "a" + strconv.Itoa(prefixes)
+			prefixes++
 			attribute(b, "xmlns:"+prefix, a.Name.Space)
 			attribute(b, prefix+":"+a.Name.Local, a.Value)
 		}

@@ -133,10 +133,8 @@ func (d *Dir) lookFor(n name) (*info, error) {
 
 // makeEmpty makes an empty object where there is none (RFC 4918 section 7.3).
 func (d *Dir) makeEmpty(n name, when demands) (fence.Outcome, error) {
-	if err := d.judgeLocks(when, n, change{comes: true}); err != nil {
-		return fence.NotSent, err
-	}
-	s := &upload{name: n, base: d.newName()}
+	// Its conditions have been judged; the lock on the directory it is in has not.
+	s := &upload{name: n, base: d.newName(), when: demands{tokens: when.tokens}}
 	if err := d.receive(context.Background(), s, http.NoBody, 0); err != nil {
 		return fence.NotSent, err
 	}

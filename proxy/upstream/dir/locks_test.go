@@ -70,8 +70,12 @@ func TestLocks(t *testing.T) {
 		{method: "MKCOL", path: "/s/d", status: 423},
 		{method: "LOCK", path: "/s/unmapped", body: excl, status: 423},
 		{method: "MKCOL", path: "/s/d", header: []string{"If: </s> ({token})"}, status: 201},
-		{method: "DELETE", path: "/s/x", header: []string{"If: </s/> ({token})"}, status: 204},
-		{method: "UNLOCK", path: "/s", header: []string{"Lock-Token: {token}"}, status: 204},
+		{method: "LOCK", path: "/s/d/mapped", body: excl, status: 201},
+		{method: "UNLOCK", path: "/s/d/mapped", header: []string{"Lock-Token: {token}"}, status: 204},
+		{method: "LOCK", path: "/s/unmapped", body: excl, header: []string{"If: </s> ({token 3})"}, status: 201},
+		{method: "UNLOCK", path: "/s/unmapped", header: []string{"Lock-Token: {token}"}, status: 204},
+		{method: "DELETE", path: "/s/x", header: []string{"If: </s/> ({token 3})"}, status: 204},
+		{method: "UNLOCK", path: "/s", header: []string{"Lock-Token: {token 3}"}, status: 204},
 
 		// A tree with a lock in it; and locks go with what they are on.
 		{method: "LOCK", path: "/s/t/y", body: excl, status: 200},

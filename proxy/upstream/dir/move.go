@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"path"
 
@@ -105,17 +106,13 @@ func (d *Dir) moveByStaging(t transfer, from *folder, now *info, to *folder) (fe
 	if err := d.noteMove(base, now.ino, t.from.rel()); err != nil {
 		return fence.NotSent, errors.Join(refused(err), d.forgetMove(base))
 	}
-	if err := from.renameNew(t.from.base, d.staged, base); err != nil {
-		o, err := swapped(err)
-		if o == fence.NotSent {
-			err = errors.Join(err, d.forgetMove(base))
-		}
-		return o, err
+	err := from.renameNew(t.from.base, d.staged, base)
+	if err == nil {
+		err = d.staged.exchange(base, to, t.to.base)
 	}
-	if err := d.staged.exchange(base, to, t.to.base); err != nil {
-		back := d.putBack(base, now.ino, from, t.from.base)
-		if back != nil {
-			return fence.Uncertain, errors.Join(err, back)
+	if err != nil {
+		if back := d.putBack(base, now.ino, from, t.from.base); back != nil {
+			return fence.Uncertain, errors.Join(err, back) // the next Open will see to it
 		}
 		o, err := swapped(err)
 		return o, errors.Join(err, d.forgetMove(base))
@@ -169,7 +166,11 @@ func (d *Dir) putBack(base string, ino uint64, from *folder, name string) error 
 	if now.ino != ino {
 		return errors.New("it has changed places with the destination")
 	}
-	if err := d.staged.renameNew(base, from, name); err != nil {
+	err = d.staged.renameNew(base, from, name)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%s/staged/%s belongs at %s, where something else is now: rename one of them by hand, and remove %s/moves/%s: %w", area, base, name, area, base, err)
+	}
+	if err != nil {
 		return err
 	}
 	return from.sync()

@@ -142,8 +142,10 @@ func (d *Dir) children(n name, at *folder, yield func(base string, now info) err
 		case notExist(err): // gone meanwhile
 		case err != nil:
 			failed = err
-		// Neither special files, nor mount points, nor the staging area.
-		case !now.regular() && !now.mode.IsDir(), now.dev != home.dev, now.same(d.self):
+		case !now.regular() && !now.mode.IsDir():
+		// A mount point. Of files this does not tell: in an overlay theirs differs.
+		case now.mode.IsDir() && now.dev != home.dev:
+		case now.same(d.self):
 		default:
 			failed = yield(base, now)
 		}
