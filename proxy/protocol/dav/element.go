@@ -119,7 +119,7 @@ func (r *reader) root(local string) (start xml.StartElement, ok bool, err error)
 		}
 		if start, ok := t.(xml.StartElement); ok {
 			if !isDAV(start, local) {
-				return start, false, fmt.Errorf("the body is a %s, want a %s of DAV:", start.Name.Local, local)
+				return start, false, fmt.Errorf("the body is a %s, want a DAV: %s", start.Name.Local, local)
 			}
 			return start, true, nil
 		}

@@ -32,7 +32,7 @@ func ParseDepth(h http.Header, absent Depth) (Depth, error) {
 	case "infinity":
 		return Infinity, nil
 	}
-	return absent, fmt.Errorf("Depth is %q, want 0, 1 or infinity", value)
+	return absent, fmt.Errorf("the Depth is %q, want 0, 1 or infinity", value)
 }
 
 // ParseOverwrite returns what a request's Overwrite header says: true without
@@ -47,7 +47,7 @@ func ParseOverwrite(h http.Header) (bool, error) {
 	case value == "F", value == "f":
 		return false, nil
 	}
-	return true, fmt.Errorf("Overwrite is %q, want T or F", value)
+	return true, fmt.Errorf("the Overwrite is %q, want T or F", value)
 }
 
 // ParseDestination returns where a request's Destination header points to.
@@ -61,7 +61,7 @@ func ParseDestination(h http.Header) (Ref, error) {
 	}
 	ref, err := ParseRef(value)
 	if err != nil {
-		return Ref{}, fmt.Errorf("Destination: %w", err)
+		return Ref{}, fmt.Errorf("in Destination: %w", err)
 	}
 	return ref, nil
 }
@@ -94,7 +94,7 @@ func ParseLockToken(h http.Header) (string, error) {
 	inner, closed := strings.CutSuffix(value, ">")
 	token, opened := strings.CutPrefix(inner, "<")
 	if !ok || !opened || !closed || token == "" || strings.ContainsAny(token, "<> \t") {
-		return "", fmt.Errorf("Lock-Token is %q, want one URI in angle brackets", value)
+		return "", fmt.Errorf("the Lock-Token is %q, want one URI in angle brackets", value)
 	}
 	return token, nil
 }

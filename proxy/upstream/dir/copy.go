@@ -151,38 +151,41 @@ func (d *Dir) copyBelow(ctx context.Context, t transfer, base string) error {
 func (d *Dir) copyNames(ctx context.Context, t transfer, rel string, from, to *folder, later func(dir string)) error {
 	var failed error
 	err := from.each(func(name string) {
-		if failed != nil {
-			return
+		if failed == nil {
+			failed = d.copyName(ctx, t, rel, from, to, name, later)
 		}
-		failed = func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			below := path.Join(rel, name)
-			if len(t.to.at(below)) > maxPath-2 {
-				return refused(syscall.ENAMETOOLONG)
-			}
-			now, err := from.stat(name)
-			if err != nil {
-				return changed(err)
-			}
-			if !now.regular() && !now.mode.IsDir() {
-				return refuse(http.StatusForbidden, "nothing was copied: "+t.from.path()+"/"+below+" is a symbolic link or special file, which the store does not touch")
-			}
-			file, err := from.openFile(name)
-			if err != nil {
-				return changed(err)
-			}
-			defer file.Close() // only read
-			if !now.mode.IsDir() {
-				_, err := d.copyFile(ctx, file, to, name, !syncsAll)
-				return err
-			}
-			later(below)
-			return d.copyDirectory(file, to, name)
-		}()
 	})
 	return errors.Join(failed, err)
+}
+
+// copyName copies one file, or makes one directory, in the directory at rel.
+func (d *Dir) copyName(ctx context.Context, t transfer, rel string, from, to *folder, base string, later func(dir string)) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	below := path.Join(rel, base)
+	if len(t.to.at(below)) > maxPath-2 { // with the slash before it, and the NUL behind
+		return refused(syscall.ENAMETOOLONG)
+	}
+	now, err := from.stat(base)
+	if err != nil {
+		return changed(err)
+	}
+	if !now.regular() && !now.mode.IsDir() {
+		return refuse(http.StatusForbidden, "nothing was copied: "+t.from.path()+"/"+below+
+			" is a symbolic link or special file, which the store does not touch")
+	}
+	file, err := from.openFile(base)
+	if err != nil {
+		return changed(err)
+	}
+	defer file.Close() // only read
+	if !now.mode.IsDir() {
+		_, err := d.copyFile(ctx, file, to, base, !syncsAll)
+		return err
+	}
+	later(below)
+	return d.copyDirectory(file, to, base)
 }
 
 // copyDirectory makes a directory with the properties of another.

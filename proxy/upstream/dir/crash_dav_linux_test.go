@@ -3,62 +3,12 @@ package dir
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// fill makes the files that lines such as "d/a content" tell of.
-func fill(t *testing.T, root string, files ...string) {
-	t.Helper()
-	for _, line := range files {
-		i := strings.LastIndexByte(line, ' ')
-		path, content := filepath.Join(root, line[:i]), line[i+1:]
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// tree tells what is at a path, in one line: a file's content, or the files in a
-// directory; "" for nothing.
-func tree(t *testing.T, root, path string) string {
-	t.Helper()
-	var found []string
-	top := filepath.Join(root, path)
-	err := filepath.WalkDir(top, func(at string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		line := strings.TrimPrefix(at, top)
-		if e.IsDir() {
-			line += "/"
-		} else {
-			content, err := os.ReadFile(at)
-			if err != nil {
-				return err
-			}
-			line += "=" + string(content)
-		}
-		found = append(found, line)
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		return ""
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(found, " ")
-}
 
 // transfers are COPY and MOVE in all forms that replace something, or nothing.
 // Each starts from /s and /d.

@@ -41,7 +41,7 @@ func (d *Dir) transferOf(r *http.Request) (t transfer, err error) {
 		t.depth, err = dav.ParseDepth(r.Header, dav.Infinity)
 	}
 	if err == nil && (t.depth == dav.One || t.depth == dav.Zero && r.Method == "MOVE") {
-		err = errors.New("Depth: COPY knows 0 and infinity, MOVE infinity only")
+		err = errors.New("the Depth is wrong: COPY knows 0 and infinity, MOVE infinity only")
 	}
 	if err != nil {
 		return t, badRequest(err)
