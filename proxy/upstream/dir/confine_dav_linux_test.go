@@ -138,4 +138,19 @@ func TestDAVNoSpace(t *testing.T) {
 		{method: "MOVE", path: "/f", header: to("/d"), status: 507},
 		{method: "MOVE", path: "/f", header: to("/d/a"), status: 204},
 	})
+	// It can still be opened, to make room.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 30 {
+		if err := os.Mkdir(filepath.Join(root, fmt.Sprint("fuller", i)), 0o755); err != nil {
+			break
+		}
+	}
+	s = openWith(t, root, Options{WebDAV: true})
+	converse(t, s, []step{
+		{method: "MKCOL", path: "/new", status: 507},
+		{method: "MOVE", path: "/d/a", header: to("/full0"), status: 507},
+		{method: "DELETE", path: "/s", status: 204},
+	})
 }

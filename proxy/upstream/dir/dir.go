@@ -115,7 +115,7 @@ func (d *Dir) open(root string, opts Options) (err error) {
 	if d.trash, err = d.area.enter("trash"); err != nil {
 		return err
 	}
-	if d.moves, err = d.area.enter("moves"); err != nil {
+	if err := d.openMoves(); err != nil {
 		return err
 	}
 	if err := d.undoMoves(); err != nil {

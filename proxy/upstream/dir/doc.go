@@ -42,7 +42,7 @@
 //	lock        flock'd while the root is served
 //	ledger-id   one line, the id of the ledger that guards this root
 //	staged/     bodies and copies on their way; swept by the next Open
-//	moves/      notes of where a source in staged/ belongs; see move.go
+//	moves/      under WebDAV: notes of where a source in staged/ belongs
 //	trash/      what was deleted; emptied in the background
 //
 // # WebDAV

@@ -147,6 +147,19 @@ func (d *Dir) noteMove(base string, ino uint64, rel string) error {
 	return d.moves.sync()
 }
 
+// openMoves opens the folder of the notes. Under protocol plain none is made, but
+// there can be some.
+func (d *Dir) openMoves() (err error) {
+	if d.locks != nil {
+		d.moves, err = d.area.enter("moves")
+		return err
+	}
+	if d.moves, err = d.area.open("moves"); notExist(err) {
+		return nil
+	}
+	return err
+}
+
 func (d *Dir) forgetMove(base string) error {
 	if err := d.moves.unlink(base); !notExist(err) {
 		return err
@@ -179,6 +192,9 @@ func (d *Dir) putBack(base string, ino uint64, from *folder, name string) error 
 // undoMoves undoes the moves that a dead process left half way. It is called
 // before staged is swept.
 func (d *Dir) undoMoves() error {
+	if d.moves == nil {
+		return nil
+	}
 	var failed error
 	err := d.moves.each(func(base string) {
 		if err := d.undoMove(base); err != nil {

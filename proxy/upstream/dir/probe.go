@@ -13,8 +13,19 @@ type traits struct {
 	keeps     bool // something can be kept beside a file: dead properties
 }
 
-// probe tries out in the staging area what cannot be asked for.
-func (d *Dir) probe() (err error) {
+// probe tries out in the staging area what cannot be asked for. On a file system
+// that is full it takes what most can do for granted: what has to be deleted can
+// only be deleted by one that starts.
+func (d *Dir) probe() error {
+	err := d.tryOut()
+	if noRoom(err) {
+		d.traits = traits{exchanges: true, keeps: true}
+		return nil
+	}
+	return err
+}
+
+func (d *Dir) tryOut() (err error) {
 	var made []string
 	create := func(base string) error {
 		file, err := d.staged.create(base)
