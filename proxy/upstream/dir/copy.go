@@ -101,10 +101,8 @@ func (d *Dir) stageCopy(ctx context.Context, t transfer, s *upload) error {
 		return err
 	}
 	if now.regular() {
-		if s.state, err = d.copyFile(ctx, file, d.staged, s.base, true); err != nil {
-			return err
-		}
-		return d.staged.sync()
+		s.state, err = d.copyFile(ctx, file, d.staged, s.base, true)
+		return err
 	}
 	if err := d.copyDirectory(file, d.staged, s.base); err != nil {
 		return err
@@ -155,7 +153,7 @@ func (d *Dir) copyNames(ctx context.Context, t transfer, rel string, from, to *f
 			failed = d.copyName(ctx, t, rel, from, to, name, later)
 		}
 	})
-	return errors.Join(failed, err)
+	return errors.Join(failed, changed(err))
 }
 
 // copyName copies one file, or makes one directory, in the directory at rel.

@@ -70,14 +70,29 @@ func TestCopyOfWhatVanishes(t *testing.T) {
 	vanished := func(name string) error {
 		return s.copyName(t.Context(), transfer{from: from, to: from}, "", at, staged, name, func(string) {})
 	}
+	// Between the directory being opened and its names being read.
+	fill(t, s.root, "removed/x 1")
+	removed, err := s.Dir.root.open("removed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer removed.close()
+	if err := os.RemoveAll(filepath.Join(s.root, "removed")); err != nil {
+		t.Fatal(err)
+	}
 	for _, err := range []error{
 		vanished("no longer"),
+		s.copyNames(t.Context(), transfer{from: from, to: from}, "", removed, staged, func(string) {}),
 		s.copyBelow(t.Context(), transfer{from: name{parent: ".", base: "gone"}, to: from}, "x"),
 	} {
 		var own *StatusError
 		if !errors.As(err, &own) || own.Status != http.StatusConflict {
 			t.Errorf("%v, want a 409", err)
 		}
+	}
+	// A listing then has nothing more.
+	if err := s.children(from, removed, func(string, info) error { return nil }); err != nil {
+		t.Errorf("listing: %v", err)
 	}
 	// And one that is given up changes nothing.
 	overtaken := errors.New("overtaken")

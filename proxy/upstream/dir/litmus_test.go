@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,8 +50,10 @@ func (s storage) written(r *http.Request) (*http.Response, fence.Outcome, error)
 	return commit(r.Context())
 }
 
-// litmusTests are how many tests each of its programs has.
-var litmusTests = map[string]string{"basic": "16", "copymove": "13", "props": "30", "locks": "41", "http": "4"}
+// litmusTests are how many tests each of its programs has at least.
+var litmusTests = map[string]int{"basic": 16, "copymove": 13, "props": 30, "locks": 41, "http": 4}
+
+var litmusSummary = regexp.MustCompile(`of (\d+) tests run: (\d+) passed, 0 failed`)
 
 // The store passes litmus, whose every warning is one too many as well.
 func TestLitmus(t *testing.T) {
@@ -73,9 +76,11 @@ func TestLitmus(t *testing.T) {
 			t.Errorf("%s: %v\n%s", suite, err, out)
 			continue
 		}
-		want := "of " + count + " tests run: " + count + " passed, 0 failed. 100.0%"
-		if !strings.Contains(string(out), want) {
-			t.Errorf("%s: want %q in\n%s", suite, want, out)
+		summary := litmusSummary.FindStringSubmatch(string(out))
+		if summary == nil || summary[1] != summary[2] {
+			t.Errorf("%s: not all tests passed:\n%s", suite, out)
+		} else if run, err := strconv.Atoi(summary[1]); err != nil || run < count {
+			t.Errorf("%s: %d tests were run, want %d or more", suite, run, count)
 		}
 		for _, line := range regexp.MustCompile(`.*(WARNING|SKIPPED).*`).FindAllString(string(out), -1) {
 			t.Errorf("%s: %s", suite, line)

@@ -150,10 +150,10 @@ func (d *Dir) children(n name, at *folder, yield func(base string, now info) err
 			failed = yield(base, now)
 		}
 	})
-	if failed != nil {
-		return failed
+	if failed == nil && !notExist(err) { // the directory has been removed meanwhile
+		failed = err
 	}
-	return err
+	return failed
 }
 
 // addressable reports whether a request can name the file: the proxy takes only
