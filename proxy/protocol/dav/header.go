@@ -32,7 +32,7 @@ func ParseDepth(h http.Header, absent Depth) (Depth, error) {
 	case "infinity":
 		return Infinity, nil
 	}
-	return absent, fmt.Errorf("Depth is %q, want 0, 1 or infinity", value)
+	return absent, fmt.Errorf("the Depth is %q, want 0, 1 or infinity", value)
 }
 
 // ParseOverwrite returns what a request's Overwrite header says: true without
@@ -47,7 +47,7 @@ func ParseOverwrite(h http.Header) (bool, error) {
 	case value == "F", value == "f":
 		return false, nil
 	}
-	return true, fmt.Errorf("Overwrite is %q, want T or F", value)
+	return true, fmt.Errorf("the Overwrite is %q, want T or F", value)
 }
 
 // MaxTimeout is how long a lock may be asked for. Those who crash leave it
@@ -87,9 +87,42 @@ func ParseDestination(h http.Header) (Ref, error) {
 	}
 	ref, err := ParseRef(value)
 	if err != nil {
-		return Ref{}, fmt.Errorf("Destination: %w", err)
+		return Ref{}, fmt.Errorf("in Destination: %w", err)
 	}
 	return ref, nil
+}
+
+// ParseTimeout returns the first time in a request's Timeout header that is
+// understood, RFC 4918 section 10.7; 0 without one. The longest stands for
+// Infinite.
+func ParseTimeout(h http.Header, longest time.Duration) time.Duration {
+	for value := range strings.SplitSeq(strings.Join(h["Timeout"], ","), ",") {
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(value, "Infinite") {
+			return longest
+		}
+		if n, ok := strings.CutPrefix(value, "Second-"); ok {
+			if s, err := strconv.ParseUint(n, 10, 32); err == nil && s > 0 {
+				return min(time.Duration(s)*time.Second, longest)
+			}
+		}
+	}
+	return 0
+}
+
+// ParseLockToken returns the URI in a request's Lock-Token header, RFC 4918
+// section 10.5.
+func ParseLockToken(h http.Header) (string, error) {
+	value, ok, err := single(h, "Lock-Token")
+	if err != nil {
+		return "", err
+	}
+	inner, closed := strings.CutSuffix(value, ">")
+	token, opened := strings.CutPrefix(inner, "<")
+	if !ok || !opened || !closed || token == "" || strings.ContainsAny(token, "<> \t") {
+		return "", fmt.Errorf("the Lock-Token is %q, want one URI in angle brackets", value)
+	}
+	return token, nil
 }
 
 // single returns the value of a header that may occur once. Servers take the

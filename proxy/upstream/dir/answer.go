@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"fencegate/fence"
+	"fencegate/proxy/protocol/dav"
 )
 
 // StatusError is an answer of the store itself, met while a request was looked
@@ -17,7 +18,11 @@ type StatusError struct {
 	Status int
 	Text   string // what happened and what can be done, for a person
 	Header http.Header
-	Err    error // the cause, may be nil
+	// Condition is the element of RFC 4918 section 16 that names what failed,
+	// and Hrefs the paths that it is about; with one the answer is XML.
+	Condition string
+	Hrefs     []string
+	Err       error // the cause, may be nil
 }
 
 func (e *StatusError) Error() string {
@@ -36,8 +41,12 @@ func (e *StatusError) Response() *http.Response {
 	if h == nil {
 		h = http.Header{}
 	}
-	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
+	if e.Condition != "" {
+		h.Set("Content-Type", dav.ContentType)
+		return response(e.Status, h, dav.ErrorBody(e.Condition, e.Hrefs, e.Text))
+	}
+	h.Set("Content-Type", "text/plain; charset=utf-8")
 	return response(e.Status, h, e.Text+"\n")
 }
 

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +23,7 @@ const (
 	childRoot = "DIR_TEST_ROOT" // serve this directory
 	childLoop = "DIR_TEST_LOOP" // PUT versions without end, instead of a script
 	childUser = "DIR_TEST_USER" // become this user first
+	childDAV  = "DIR_TEST_DAV"  // under WebDAV
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +53,9 @@ func runChild(root string) error {
 			return err
 		}
 	}
-	d, err := Open(root, Options{})
+	// On one thread, since strace counts calls by thread.
+	runtime.LockOSThread()
+	d, err := Open(root, Options{WebDAV: os.Getenv(childDAV) != ""})
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,15 @@ func runChild(root string) error {
 	for lines.Scan() {
 		method, rest, _ := strings.Cut(lines.Text(), " ")
 		path, body, _ := strings.Cut(rest, " ")
-		res, o, err := s.serve(request(method, path, body))
+		if method == "WARNINGS" {
+			fmt.Println(strings.Join(d.Warnings(), "; "))
+			continue
+		}
+		r := request(method, path, body)
+		if method == "COPY" || method == "MOVE" {
+			r = request(method, path, "", "Destination: "+body)
+		}
+		res, o, err := s.serve(r)
 		if err != nil {
 			fmt.Printf("%v: %v\n", o, err)
 			continue
@@ -72,7 +85,13 @@ func runChild(root string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%d %s\n", res.StatusCode, strings.TrimSpace(string(answer)))
+		status := strconv.Itoa(res.StatusCode)
+		if res.StatusCode == http.StatusMultiStatus { // of the only property, on one line
+			_, rest, _ := strings.Cut(string(answer), "<D:status>HTTP/1.1 ")
+			inner, _, _ := strings.Cut(rest, " ")
+			status, answer = status+" "+inner, nil
+		}
+		fmt.Println(strings.TrimSpace(status + " " + strings.ReplaceAll(string(answer), "\n", " ")))
 	}
 	return d.Close()
 }
@@ -122,7 +141,8 @@ func child(t *testing.T, root string, wrapper ...string) *exec.Cmd {
 	return cmd
 }
 
-// script runs requests ("METHOD path body") in a child and returns its answers.
+// script runs requests ("METHOD path body", or "MOVE path destination") in a
+// child and returns its answers.
 func script(t *testing.T, cmd *exec.Cmd, requests ...string) (answers []string) {
 	t.Helper()
 	cmd.Stdin = strings.NewReader(strings.Join(requests, "\n") + "\n")

@@ -18,7 +18,7 @@ func (d *Dir) remove(r *http.Request) (*http.Response, fence.Outcome, error) {
 	if n.base == "" {
 		return nil, fence.NotSent, refuse(http.StatusForbidden, "the root of the storage cannot be deleted")
 	}
-	when, err := parseConditions(r.Header)
+	when, err := d.demandsOf(r.Header)
 	if err != nil {
 		return nil, fence.NotSent, err
 	}
@@ -32,21 +32,21 @@ func (d *Dir) remove(r *http.Request) (*http.Response, fence.Outcome, error) {
 var errDirectory = errors.New("it is a directory")
 
 // removeFile removes a file, beside other writes, or returns errDirectory.
-func (d *Dir) removeFile(n name, when conditions) (*http.Response, fence.Outcome, error) {
+func (d *Dir) removeFile(n name, when demands) (*http.Response, fence.Outcome, error) {
 	d.tree.RLock()
 	defer d.tree.RUnlock()
 	return d.toTrash(n, when, false)
 }
 
 // removeAny removes a file or directory while no other write is under way.
-func (d *Dir) removeAny(n name, when conditions) (*http.Response, fence.Outcome, error) {
+func (d *Dir) removeAny(n name, when demands) (*http.Response, fence.Outcome, error) {
 	d.tree.Lock()
 	defer d.tree.Unlock()
 	return d.toTrash(n, when, true)
 }
 
 // toTrash is called with tree held, alone if directories may be moved.
-func (d *Dir) toTrash(n name, when conditions, directories bool) (*http.Response, fence.Outcome, error) {
+func (d *Dir) toTrash(n name, when demands, directories bool) (*http.Response, fence.Outcome, error) {
 	parent, err := d.openParent(n)
 	if err != nil {
 		return nil, fence.NotSent, refused(missing(err))
@@ -62,7 +62,7 @@ func (d *Dir) toTrash(n name, when conditions, directories bool) (*http.Response
 	case now.mode.IsDir() && !directories:
 		return nil, fence.NotSent, errDirectory
 	}
-	if err := when.judge(now); err != nil {
+	if err := d.judge(when, n, now, change{comes: true, tree: true}); err != nil {
 		return nil, fence.NotSent, err
 	}
 	if err := parent.rename(n.base, d.trash, d.newName()); err != nil {
@@ -75,6 +75,7 @@ func (d *Dir) toTrash(n name, when conditions, directories bool) (*http.Response
 		return nil, o, err
 	}
 	d.wakeEmptying()
+	d.locks.drop(n.path(), true)
 	if err := parent.sync(); err != nil {
 		return nil, fence.Uncertain, fmt.Errorf("the object was removed, perhaps not durably: %w", err)
 	}

@@ -20,6 +20,8 @@ type Options struct {
 	// Wait is how long to wait while another process, which is about to end,
 	// serves the root. 0 is not at all.
 	Wait time.Duration
+	// WebDAV: serve RFC 4918 classes 1 and 2 instead of protocol plain.
+	WebDAV bool
 }
 
 // Dir serves one local directory. Its methods may be called from many
@@ -30,7 +32,10 @@ type Dir struct {
 	self   info    // of the staging area, to know it under any name
 	staged *folder
 	trash  *folder
+	moves  *folder
 	lock   *os.File
+	locks  *locks // of WebDAV clients; nil under protocol plain
+	traits traits
 
 	clock  clock
 	opened int64         // tells names of this process from what a dead one left
@@ -75,6 +80,9 @@ func Open(root string, opts Options) (*Dir, error) {
 		stop:    make(chan struct{}),
 		emptied: make(chan struct{}),
 	}
+	if opts.WebDAV {
+		d.locks = newLocks(time.Now)
+	}
 	if err := d.open(root, opts); err != nil {
 		return nil, errors.Join(err, d.closeFiles())
 	}
@@ -107,11 +115,23 @@ func (d *Dir) open(root string, opts Options) (err error) {
 	if d.trash, err = d.area.enter("trash"); err != nil {
 		return err
 	}
+	if err := d.openMoves(); err != nil {
+		return err
+	}
+	if err := d.undoMoves(); err != nil {
+		return fmt.Errorf("put back what a MOVE left half way in %s: %w", filepath.Join(root, area), err)
+	}
 	if err := d.empty(d.staged); err != nil {
 		return fmt.Errorf("sweep the staging area: %w", err)
 	}
 	if err := d.measureClock(); err != nil {
 		return err
+	}
+	if err := d.probe(); err != nil {
+		return fmt.Errorf("find out what the file system can do: %w", err)
+	}
+	if d.locks != nil {
+		d.locks.folds = d.traits.foldsCase
 	}
 	if err := d.root.syncAll(); err != nil {
 		return fmt.Errorf("make the storage directory durable: %w", err)
@@ -150,7 +170,7 @@ func (d *Dir) Close() (err error) {
 // closeFiles closes what is open, the lock last.
 func (d *Dir) closeFiles() error {
 	var errs []error
-	for _, f := range []*folder{d.staged, d.trash, d.area, d.root} {
+	for _, f := range []*folder{d.staged, d.trash, d.moves, d.area, d.root} {
 		if f != nil {
 			errs = append(errs, f.close())
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"fencegate/fence"
@@ -29,9 +31,16 @@ func openDir(t testing.TB) storage {
 	return openAt(t, filepath.Join(t.TempDir(), "data"))
 }
 
-func openAt(t testing.TB, root string) storage {
+func openAt(t testing.TB, root string) storage { return openWith(t, root, Options{}) }
+
+func openDAV(t testing.TB) storage {
 	t.Helper()
-	d, err := Open(root, Options{})
+	return openWith(t, filepath.Join(t.TempDir(), "data"), Options{WebDAV: true})
+}
+
+func openWith(t testing.TB, root string, opts Options) storage {
+	t.Helper()
+	d, err := Open(root, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +55,11 @@ func openAt(t testing.TB, root string) storage {
 
 func wantStagingEmpty(t testing.TB, root string) {
 	t.Helper()
-	for _, sub := range []string{"staged", "trash"} {
+	for _, sub := range []string{"staged", "trash", "moves"} {
 		entries, err := os.ReadDir(filepath.Join(root, area, sub))
+		if sub == "moves" && errors.Is(err, fs.ErrNotExist) {
+			continue // under protocol plain
+		}
 		if err != nil {
 			t.Error(err)
 		}
@@ -109,7 +121,7 @@ func (s storage) serve(r *http.Request) (*http.Response, fence.Outcome, error) {
 			return nil, fence.NotSent, err
 		}
 		return commit(ctx)
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodOptions, "PROPFIND":
 		w := httptest.NewRecorder()
 		o, err := s.Read(w, r)
 		return w.Result(), o, err
@@ -131,6 +143,53 @@ func (s storage) content(t testing.TB, path string) string {
 	return string(b)
 }
 
+// fill makes the files that lines such as "d/a content" tell of.
+func fill(t *testing.T, root string, files ...string) {
+	t.Helper()
+	for _, line := range files {
+		i := strings.LastIndexByte(line, ' ')
+		path, content := filepath.Join(root, line[:i]), line[i+1:]
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// tree tells what is at a path, in one line: a file's content, or the files in a
+// directory; "" for nothing.
+func tree(t *testing.T, root, path string) string {
+	t.Helper()
+	var found []string
+	top := filepath.Join(root, path)
+	err := filepath.WalkDir(top, func(at string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		line := strings.TrimPrefix(at, top)
+		if e.IsDir() {
+			line += "/"
+		} else {
+			content, err := os.ReadFile(at)
+			if err != nil {
+				return err
+			}
+			line += "=" + string(content)
+		}
+		found = append(found, line)
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(found, " ")
+}
+
 func text(t testing.TB, res *http.Response) string {
 	t.Helper()
 	b, err := io.ReadAll(res.Body)
@@ -141,7 +200,8 @@ func text(t testing.TB, res *http.Response) string {
 }
 
 // step is one exchange of a conversation. "{etag}" in a header stands for the
-// last entity tag that was answered.
+// last entity tag that was answered, "{token}" for the last lock token with its
+// brackets, "{token 1}" for the first.
 type step struct {
 	method, path, body string
 	header             []string
@@ -153,24 +213,36 @@ type step struct {
 func converse(t *testing.T, s storage, steps []step) {
 	t.Helper()
 	etag := `"none"`
+	var tokens []string
+	replaced := func(text string) string {
+		text = strings.ReplaceAll(text, "{etag}", etag)
+		for i, token := range tokens {
+			text = strings.ReplaceAll(text, fmt.Sprintf("{token %d}", i+1), token)
+			text = strings.ReplaceAll(text, "{token}", tokens[len(tokens)-1])
+		}
+		return text
+	}
 	for i, st := range steps {
 		var header []string
 		for _, h := range st.header {
-			header = append(header, strings.ReplaceAll(h, "{etag}", etag))
+			header = append(header, replaced(h))
 		}
 		res := s.do(t, request(st.method, st.path, st.body, header...))
 		got := text(t, res)
 		if res.StatusCode != st.status {
 			t.Fatalf("step %d: %s %q %q: status %d, want %d (%q)", i, st.method, st.path, header, res.StatusCode, st.status, got)
 		}
-		if !strings.Contains(got, st.answer) {
-			t.Errorf("step %d: %s %q: answer %q, want %q in it", i, st.method, st.path, got, st.answer)
+		if want := replaced(st.answer); !strings.Contains(got, want) {
+			t.Errorf("step %d: %s %q: answer %q, want %q in it", i, st.method, st.path, got, want)
 		}
-		if name, value, ok := strings.Cut(strings.ReplaceAll(st.answerHeader, "{etag}", etag), ": "); ok && res.Header.Get(name) != value {
+		if name, value, ok := strings.Cut(replaced(st.answerHeader), ": "); ok && res.Header.Get(name) != value {
 			t.Errorf("step %d: %s %q: %s is %q, want %q", i, st.method, st.path, name, res.Header.Get(name), value)
 		}
 		if e := res.Header.Get("ETag"); e != "" {
 			etag = e
+		}
+		if token := res.Header.Get("Lock-Token"); token != "" {
+			tokens = append(tokens, token)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"syscall"
 	"time"
@@ -31,6 +32,10 @@ func eachName(dir *os.File, yield func(base string)) error {
 		}
 	}
 }
+
+// errNoExchange: the file system cannot let two names change places.
+var errNoExchange = refuse(http.StatusForbidden,
+	"this file system cannot replace a directory, or something by a directory, in one step: delete the destination first")
 
 // notExist, unlike errors.Is(err, fs.ErrNotExist), is true for ENOENT only.
 func notExist(err error) bool { return errors.Is(err, syscall.ENOENT) }

@@ -83,6 +83,10 @@ func (f *folder) open(rel string) (*folder, error) {
 	return &folder{file}, nil
 }
 
+// of returns the directory beneath f that was opened as file; it is closed with
+// that.
+func (f *folder) of(file *os.File, _ string) *folder { return &folder{file} }
+
 // openFile opens what is at a path beneath f for reading. It never waits for
 // the other end of a FIFO; the caller must check what it got.
 func (f *folder) openFile(rel string) (*os.File, error) {
@@ -126,6 +130,38 @@ func (f *folder) mkdir(base string, perm uint32) error {
 func (f *folder) rename(base string, to *folder, toBase string) error {
 	err := f.control(func(from int) error {
 		return to.control(func(at int) error { return unix.Renameat(from, base, at, toBase) })
+	})
+	return pathError("rename", toBase, err)
+}
+
+// renameNew moves a name of f to a name of to that must not be there: else it
+// returns EEXIST and nothing has changed. Where the file system cannot check in
+// the same step, it is checked before.
+func (f *folder) renameNew(base string, to *folder, toBase string) error {
+	err := f.rename2(base, to, toBase, unix.RENAME_NOREPLACE)
+	if !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	if _, err := to.stat(toBase); err == nil {
+		return pathError("rename", toBase, unix.EEXIST)
+	} else if !notExist(err) {
+		return err
+	}
+	return f.rename(base, to, toBase)
+}
+
+// exchange makes two names change places, in one step.
+func (f *folder) exchange(base string, to *folder, toBase string) error {
+	err := f.rename2(base, to, toBase, unix.RENAME_EXCHANGE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
+		return errNoExchange
+	}
+	return err
+}
+
+func (f *folder) rename2(base string, to *folder, toBase string, flags uint) error {
+	err := f.control(func(from int) error {
+		return to.control(func(at int) error { return unix.Renameat2(from, base, at, toBase, flags) })
 	})
 	return pathError("rename", toBase, err)
 }
@@ -178,3 +214,44 @@ func (f *folder) free() (int64, error) {
 }
 
 func (f *folder) close() error { return f.file.Close() }
+
+// syncsAll: syncAll reaches the content of every file, so that a tree need not
+// be made durable file by file.
+const syncsAll = true
+
+// attribute returns what is kept beside an open file or directory under that
+// name, nil for nothing.
+func attribute(file *os.File, name string) ([]byte, error) {
+	for size := 512; ; size *= 4 {
+		buf := make([]byte, size)
+		var n int
+		err := (&folder{file}).control(func(fd int) (err error) {
+			n, err = unix.Fgetxattr(fd, name, buf)
+			return err
+		})
+		switch {
+		case err == unix.ERANGE && size < 1<<20:
+		case err == unix.ENODATA || err == unix.ENOTSUP:
+			return nil, nil
+		case err != nil:
+			return nil, pathError("getxattr", file.Name(), err)
+		default:
+			return buf[:n], nil
+		}
+	}
+}
+
+// setAttribute keeps value beside an open file or directory, in one step; an
+// empty one is removed.
+func setAttribute(file *os.File, name string, value []byte) error {
+	err := (&folder{file}).control(func(fd int) error {
+		if len(value) > 0 {
+			return unix.Fsetxattr(fd, name, value, 0)
+		}
+		if err := unix.Fremovexattr(fd, name); err != unix.ENODATA && err != unix.ENOTSUP {
+			return err
+		}
+		return nil
+	})
+	return pathError("setxattr", file.Name(), err)
+}

@@ -67,6 +67,11 @@ func (f *folder) open(rel string) (*folder, error) {
 	return &folder{f.root, at, false}, nil
 }
 
+// of returns the directory beneath f, at rel, that was opened as file.
+func (f *folder) of(_ *os.File, rel string) *folder {
+	return &folder{f.root, path.Join(f.rel, rel), false}
+}
+
 // openFile opens what is at a path beneath f for reading. It never waits for
 // the other end of a FIFO; the caller must check what it got.
 func (f *folder) openFile(rel string) (*os.File, error) {
@@ -103,6 +108,20 @@ func (f *folder) mkdir(base string, perm uint32) error {
 func (f *folder) rename(base string, to *folder, toBase string) error {
 	return f.root.Rename(path.Join(f.rel, base), path.Join(to.rel, toBase))
 }
+
+// renameNew moves a name of f to a name of to that must not be there.
+func (f *folder) renameNew(base string, to *folder, toBase string) error {
+	if _, err := to.stat(toBase); err == nil {
+		return pathError("rename", toBase, syscall.EEXIST)
+	} else if !notExist(err) {
+		return err
+	}
+	return f.rename(base, to, toBase)
+}
+
+// exchange makes two names change places, in one step; there is no portable
+// call for it.
+func (f *folder) exchange(string, *folder, string) error { return errNoExchange }
 
 // unlink removes a name that is not a directory.
 func (f *folder) unlink(base string) error {
@@ -149,6 +168,20 @@ func (f *folder) syncAll() error { return f.sync() }
 
 // free cannot be told portably.
 func (f *folder) free() (int64, error) { return math.MaxInt64, nil }
+
+// syncsAll: see syncAll.
+const syncsAll = false
+
+// attribute and setAttribute: there is no portable call to keep something
+// beside a file.
+func attribute(*os.File, string) ([]byte, error) { return nil, nil }
+
+func setAttribute(file *os.File, name string, value []byte) error {
+	if len(value) == 0 {
+		return nil
+	}
+	return pathError("setxattr", file.Name(), syscall.ENOTSUP)
+}
 
 // close closes the root; folders opened beneath it hold nothing.
 func (f *folder) close() error {

@@ -2,6 +2,7 @@ package dir
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 )
@@ -33,6 +34,14 @@ func (n name) rel() string {
 	default:
 		return n.parent + "/" + n.base
 	}
+}
+
+// path returns the path from the root, without a slash at its end.
+func (n name) path() string {
+	if n.base == "" {
+		return "/"
+	}
+	return "/" + n.rel()
 }
 
 // first returns the first segment, "" for the root.
@@ -80,4 +89,13 @@ func parsePath(path string) (name, error) {
 		n.parent, n.base = rel[:i], rel[i+1:]
 	}
 	return n, nil
+}
+
+// nameOfHref takes an escaped path apart.
+func nameOfHref(escaped string) (name, error) {
+	path, err := url.PathUnescape(escaped)
+	if err != nil || strings.Count(path, "/") != strings.Count(escaped, "/") {
+		return name{}, refuse(http.StatusBadRequest, "the path in a URL is escaped in a wrong way, or has a slash inside a name")
+	}
+	return parsePath(path)
 }

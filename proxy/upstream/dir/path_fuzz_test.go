@@ -2,8 +2,11 @@ package dir
 
 import (
 	"io/fs"
+	"net/url"
 	"strings"
 	"testing"
+
+	"fencegate/proxy/protocol/dav"
 )
 
 // Whatever is accepted names one place beneath the root and nothing else, and
@@ -42,6 +45,29 @@ func FuzzParsePath(f *testing.F) {
 		}
 		if first := strings.Split(path, "/")[1]; n.first() != first || n.reserved() != strings.EqualFold(first, area) {
 			t.Fatalf("%q: first %q, reserved %v", path, n.first(), n.reserved())
+		}
+	})
+}
+
+// Whatever URL path is accepted names what it says, written in another way.
+func FuzzNameOfHref(f *testing.F) {
+	for _, seed := range []string{"/", "/a", "/a%2fb", "/a%2F..", "/%2e%2e/a", "/.%2e", "/%00", "/%", "/%zz", "/a%20b/", "//", "/%2Efencegate", "a", "/%c3%a9", "/a?b"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, escaped string) {
+		n, err := nameOfHref(escaped)
+		if err != nil {
+			return
+		}
+		path, err := url.PathUnescape(escaped)
+		if err != nil {
+			t.Fatalf("%q was accepted", escaped)
+		}
+		if want, err := parsePath(path); err != nil || n != want {
+			t.Fatalf("%q is %+v, want %+v, %v", escaped, n, want, err)
+		}
+		if again, err := nameOfHref(dav.EscapePath(path)); err != nil || again != n {
+			t.Fatalf("%q is %+v, escaped again %+v, %v", escaped, n, again, err)
 		}
 	})
 }

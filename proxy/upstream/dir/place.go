@@ -17,8 +17,13 @@ func (d *Dir) place(s *upload) (*http.Response, fence.Outcome, error) {
 	if !errors.Is(err, errNoParent) {
 		return res, o, err
 	}
+	if d.locks != nil {
+		return nil, fence.NotSent, refuse(http.StatusConflict, textNoParent)
+	}
 	return d.placeBelowNew(s)
 }
+
+const textNoParent = "the directory that this is to be in does not exist: make it first (MKCOL)"
 
 var errNoParent = errors.New("the directory does not exist")
 
@@ -79,8 +84,13 @@ func (d *Dir) swap(parent *folder, s *upload) (*http.Response, fence.Outcome, er
 	if now != nil && now.mode.IsDir() {
 		return nil, fence.NotSent, refuse(http.StatusConflict, textIsDirectory)
 	}
-	if err := s.when.judge(now); err != nil {
+	if err := d.judge(s.when, s.name, now, change{comes: now == nil}); err != nil {
 		return nil, fence.NotSent, err
+	}
+	if now != nil && d.locks != nil {
+		if err := d.keepProps(parent, s); err != nil {
+			return nil, fence.NotSent, refused(err)
+		}
 	}
 	if now != nil && !s.state.mtime.After(now.mtime) {
 		if err := d.restamp(s, now.mtime); err != nil {

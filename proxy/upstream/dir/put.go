@@ -15,7 +15,7 @@ import (
 // object.
 type upload struct {
 	name  name
-	when  conditions
+	when  demands
 	base  string // in staged
 	state info
 }
@@ -29,7 +29,7 @@ func (d *Dir) stage(ctx context.Context, r *http.Request, body io.Reader, size i
 	if n.slash {
 		return nil, refuse(http.StatusConflict, `a path that ends in "/" is a directory's and cannot hold a body`)
 	}
-	when, err := parseConditions(r.Header)
+	when, err := d.demandsOf(r.Header)
 	if err != nil {
 		return nil, err
 	}

@@ -14,8 +14,11 @@ import (
 )
 
 // Read answers GET and HEAD (ranges and conditions included) with the object,
-// and OPTIONS with what is allowed; other methods with 405. It returns an error,
-// with fence.NotSent, only if it wrote nothing to w: the storage failed.
+// and OPTIONS with what is allowed; under WebDAV also PROPFIND, and GET of a
+// directory with a listing; other methods with 405. It returns an error, with
+// fence.NotSent, if it wrote nothing to w: the storage failed, or the body of the
+// request, whose error is found by errors.As. With fence.Uncertain the listing of
+// a directory broke off.
 //
 // An answer is one whole version, even if the object is replaced or removed
 // meanwhile. If the storage fails in the middle, the connection ends short of
@@ -27,6 +30,10 @@ func (d *Dir) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error
 		send(w, r, own.Response())
 		err = nil
 	}
+	var begun *brokenError
+	if errors.As(err, &begun) {
+		return fence.Uncertain, err
+	}
 	if err != nil {
 		return fence.NotSent, err
 	}
@@ -34,26 +41,35 @@ func (d *Dir) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error
 }
 
 func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
-	switch r.Method {
-	case http.MethodGet, http.MethodHead:
-	case http.MethodOptions:
-		return options(w, r)
+	switch {
+	case r.Method == http.MethodGet, r.Method == http.MethodHead:
+	case r.Method == http.MethodOptions:
+		return d.options(w, r)
+	case r.Method == "PROPFIND" && d.locks != nil:
+		return d.propfind(w, r)
 	default:
-		own := refuse(http.StatusMethodNotAllowed, "the store does not offer this method")
-		own.Header = http.Header{"Allow": {allowed}}
-		return own
+		return d.notOffered()
 	}
 	n, err := readable(r.URL.Path)
 	if err != nil {
 		return err
 	}
-	file, now, err := d.openObject(n)
+	file, now, err := d.openAny(n)
 	if err != nil {
-		return refused(missing(err))
+		return err
 	}
 	defer file.Close()
+	switch {
+	case now.mode.IsDir() && d.locks == nil:
+		return refuse(http.StatusNotFound, textNoListing)
+	case n.slash && !now.mode.IsDir():
+		return refuse(http.StatusNotFound, textNoListing)
+	}
 	if err := judgeRead(r.Header, &now); err != nil {
 		return err
+	}
+	if now.mode.IsDir() {
+		return d.list(w, r, n, d.root.of(file, n.rel()))
 	}
 	now.describe(w.Header())
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -65,11 +81,9 @@ func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// openObject opens the regular file at n.
-func (d *Dir) openObject(n name) (*os.File, info, error) {
-	if n.slash {
-		return nil, info{}, refuse(http.StatusNotFound, textNoListing)
-	}
+// openAny opens the regular file or directory at n. Its errors are the store's
+// answers where there is one.
+func (d *Dir) openAny(n name) (*os.File, info, error) {
 	// The staging area under another name that the file system takes for it.
 	if first, err := d.root.stat(n.first()); err == nil && first.same(d.self) {
 		return nil, info{}, refuse(http.StatusNotFound, textNotFound)
@@ -81,14 +95,10 @@ func (d *Dir) openObject(n name) (*os.File, info, error) {
 		}
 	}
 	if err != nil {
-		return nil, info{}, err
+		return nil, info{}, refused(missing(err))
 	}
 	now, err := statFile(file)
-	switch {
-	case err != nil:
-	case now.mode.IsDir():
-		err = refuse(http.StatusNotFound, textNoListing)
-	case !now.regular():
+	if err == nil && !now.regular() && !now.mode.IsDir() {
 		err = refuse(http.StatusNotFound, textNotRegular)
 	}
 	if err != nil {
@@ -149,14 +159,21 @@ func withoutJudged(r *http.Request) *http.Request {
 	return &rest
 }
 
-func options(w http.ResponseWriter, r *http.Request) error {
+func (d *Dir) options(w http.ResponseWriter, r *http.Request) error {
 	if r.URL.Path != "*" {
 		if _, err := readable(r.URL.Path); err != nil {
 			return err
 		}
 	}
-	w.Header().Set("Allow", allowed)
-	w.WriteHeader(http.StatusNoContent)
+	w.Header().Set("Allow", d.allowed())
+	if d.locks == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	w.Header().Set("DAV", "1, 2")
+	w.Header().Set("MS-Author-Via", "DAV") // else Windows tries FrontPage first
+	w.Header().Set("Content-Length", "0")
+	w.WriteHeader(http.StatusOK)
 	return nil
 }
 

@@ -33,7 +33,11 @@ func trace(t *testing.T, root, request string) []string {
 	log := filepath.Join(t.TempDir(), "trace")
 	wrapper := strace(t, "-o", log, "-y", "-s", "40",
 		"-e", "trace=utimensat,openat,openat2,write,fsync,fdatasync,syncfs,rename,renameat,renameat2,mkdir,mkdirat,unlinkat")
-	script(t, child(t, root, wrapper...), request)
+	cmd := child(t, root, wrapper...)
+	if verb, _, _ := strings.Cut(request, " "); slices.Contains([]string{"MKCOL", "COPY", "MOVE"}, verb) {
+		cmd.Env = append(cmd.Env, childDAV+"=1")
+	}
+	script(t, cmd, request)
 	content, err := os.ReadFile(log)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +84,7 @@ func shorten(root, log string) (steps []string) {
 			opened = true
 		case name == "write" && strings.HasPrefix(args, "1<"):
 			step = "answer"
-		case name == "write" && fds[0] == "staged", name == "fsync", name == "fdatasync":
+		case name == "write" && fds[0] == "staged", name == "fsync", name == "fdatasync", name == "syncfs":
 			step = name + " " + fds[0]
 		case name == "utimensat":
 			step = "time " + fds[0] + " " + strs[0]

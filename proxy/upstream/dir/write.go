@@ -9,30 +9,58 @@ import (
 	"fencegate/fence"
 )
 
-const allowed = "GET, HEAD, OPTIONS, PUT, DELETE"
+// allowed is what the store offers, as in Allow.
+func (d *Dir) allowed() string {
+	if d.locks != nil {
+		return "GET, HEAD, OPTIONS, PROPFIND, PUT, DELETE, MKCOL, COPY, MOVE, PROPPATCH, LOCK, UNLOCK"
+	}
+	return "GET, HEAD, OPTIONS, PUT, DELETE"
+}
 
-// Write carries out one write whose body has arrived: DELETE, and PUT for
-// callers that do not use Prepare. Other methods are answered 405. Like commit
-// it is not cancelled by ctx once it has started to change something: it is
-// local and short, and half of it would be worse.
+func (d *Dir) notOffered() error {
+	own := refuse(http.StatusMethodNotAllowed, "the store does not offer this method")
+	own.Header = http.Header{"Allow": {d.allowed()}}
+	return own
+}
+
+// Write carries out one write whose body has arrived: DELETE, PUT for callers
+// that do not use Prepare, and under WebDAV MKCOL, COPY, MOVE, PROPPATCH, LOCK
+// and UNLOCK. Other methods are answered 405. Like commit it is not cancelled by
+// ctx once it has started to change something: it is local and short, and half
+// of it would be worse. What a COPY has gathered out of sight is dropped.
 //
 // What the store refuses by itself is an answer, and definite. An error comes
 // with fence.NotSent if surely nothing was changed, else with fence.Uncertain:
 // the change may be visible, or become so after a restart, but not later.
 func (d *Dir) Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error) {
-	switch r.Method {
-	case http.MethodPut:
+	if body == nil {
+		body = http.NoBody
+	}
+	switch method := r.Method; {
+	case method == http.MethodPut:
 		s, err := d.stage(ctx, r, body, size)
 		if err != nil {
 			return answer(nil, fence.NotSent, err)
 		}
 		return d.publish(s)
-	case http.MethodDelete:
+	case method == http.MethodDelete:
 		return answer(d.remove(r))
+	case d.locks == nil:
+		return answer(nil, fence.NotSent, d.notOffered())
+	case method == "MKCOL":
+		return answer(d.mkcol(r, body))
+	case method == "COPY":
+		return answer(d.copyTo(ctx, r))
+	case method == "MOVE":
+		return answer(d.move(r))
+	case method == "PROPPATCH":
+		return answer(d.proppatch(r, body))
+	case method == "LOCK":
+		return answer(d.lockPath(r, body))
+	case method == "UNLOCK":
+		return answer(d.unlockPath(r))
 	default:
-		own := refuse(http.StatusMethodNotAllowed, "the store does not offer this method")
-		own.Header = http.Header{"Allow": {allowed}}
-		return answer(nil, fence.NotSent, own)
+		return answer(nil, fence.NotSent, d.notOffered())
 	}
 }
 
