@@ -79,6 +79,18 @@ func (c *serveConfig) scheme() string {
 // root is the directory that is served, of an upstream with the scheme dir.
 func (c *serveConfig) root() string { return strings.TrimPrefix(c.Upstream, "dir:") }
 
+// foldsCase reports whether all names are compared without regard to case.
+func (c *serveConfig) foldsCase() bool {
+	all := false
+	for i := range c.Routes {
+		if !c.Routes[i].Names.FoldCase {
+			return false
+		}
+		all = all || c.Routes[i].Path == "" || c.Routes[i].Path == "/"
+	}
+	return all
+}
+
 // ledgerDir is where the ledger is.
 func (c *serveConfig) ledgerDir() string {
 	if c.Ledger != "" {

@@ -18,6 +18,9 @@ const (
 
 // finish completes what depends on several settings, and checks it.
 func (l *loader) finish() {
+	if !l.c.given("protocol") {
+		l.c.WebDAV = l.c.scheme() == "dir"
+	}
 	l.checkListeners()
 	if !l.broken["upstream"] {
 		l.checkUpstream()

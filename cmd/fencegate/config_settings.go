@@ -24,7 +24,7 @@ var settings = []setting{
 	{key: "upstream", hint: "URL", def: "dir:./data",
 		help: "The store to protect: dir:PATH, a local directory, or http://HOST:PORT/PREFIX or https, another server.",
 		set:  func(c *serveConfig, s string) error { return setUpstream(&c.Upstream, s) }},
-	{key: "protocol", hint: "NAME", def: "plain", help: "What requests mean: plain (GET, HEAD, OPTIONS, PUT, DELETE) or webdav (RFC 4918).",
+	{key: "protocol", hint: "NAME", note: "webdav for a directory, else plain", help: "What requests mean: plain (GET, HEAD, OPTIONS, PUT, DELETE) or webdav (RFC 4918).",
 		set: func(c *serveConfig, s string) error {
 			c.WebDAV = s == "webdav"
 			return oneOf(s, []string{"plain", "webdav"}, "s3")

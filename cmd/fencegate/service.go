@@ -69,6 +69,9 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 			_ = s.upstream.Close()
 		}
 	}()
+	for _, text := range s.upstream.warnings {
+		log.Warn("about the storage", "what", text)
+	}
 	if err := s.listen(c); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ const takeOver = 5 * time.Second
 type upstream struct {
 	proxy.Upstream
 	close []func() error
+	// warnings are what an operator should know, one line each.
+	warnings []string
 	// byRoute are the same store, for routes that have it say more with some
 	// statuses.
 	byRoute []proxy.Upstream
@@ -35,11 +37,18 @@ func openUpstream(c *serveConfig, settle time.Duration, ledgerID string) (*upstr
 	u := &upstream{byRoute: make([]proxy.Upstream, len(c.Routes))}
 	switch c.scheme() {
 	case "dir":
-		d, err := dir.Open(c.root(), dir.Options{LedgerID: ledgerID, Wait: min(c.Wait, takeOver)})
+		d, err := dir.Open(c.root(), dir.Options{LedgerID: ledgerID, Wait: min(c.Wait, takeOver), WebDAV: c.WebDAV})
 		if err != nil {
 			return nil, upstreamError(c.root(), err)
 		}
-		u.Upstream, u.close = d, append(u.close, d.Close)
+		u.Upstream, u.close, u.warnings = d, append(u.close, d.Close), d.Warnings()
+		if d.FoldsCase() && !c.foldsCase() {
+			_ = u.Close()
+			f := faults{}
+			f.value(c.where("upstream"), c.Upstream, errors.New("this file system takes names that differ only in case for one: "+
+				"expected fold_case: true on every route, one for path / among them"))
+			return nil, f.err()
+		}
 		return u, nil
 	case "http", "https":
 		for i := -1; i < len(c.Routes); i++ {

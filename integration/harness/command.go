@@ -16,6 +16,7 @@ func (s *Server) Command() *exec.Cmd {
 		{"--state", s.State},
 		{"--listen", orFreePort(s.data)},
 		{"--admin", orFreePort(s.admin)},
+		{"--protocol", "plain"}, // a PUT makes the directories above it
 	} {
 		if _, given := argument(s.args, d.flag); !given {
 			args = append(args, d.flag, d.value)
