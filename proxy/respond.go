@@ -3,7 +3,6 @@ package proxy
 import (
 	"encoding/json"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -79,9 +78,13 @@ func (x *exchange) json(status int, contentType string, v any) {
 func (x *exchange) pass(res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
-	maps.Copy(h, res.Header)
-	trimAnswer(h)
-	h.Del("Content-Length") // res.ContentLength counts
+	hop := forConnection(res.Header)
+	for name, lines := range res.Header {
+		if !hop(name) && !strings.HasPrefix(name, fencingPrefix) {
+			h[name] = lines
+		}
+	}
+	delete(h, "Content-Length") // res.ContentLength counts
 	x.send(res.StatusCode, res.ContentLength, res.Body)
 }
 

@@ -35,7 +35,7 @@ func wantOpenError(t *testing.T, err, want error, texts ...string) {
 
 func openError(t *testing.T, dir string, opts Options) error {
 	t.Helper()
-	opts.Wait = -1
+	opts.Wait = soon.Wait
 	l, err := Open(t.Context(), dir, opts)
 	if err == nil {
 		_ = l.Close(false)
@@ -67,7 +67,7 @@ func TestOpenMissing(t *testing.T) {
 func newLedgerFile(t *testing.T) (fence.Meta, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
-	meta, err := Create(t.Context(), dir, noWait)
+	meta, err := Create(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestOpenNotAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerDamaged, "directory")
-	_, err := Create(t.Context(), dir, noWait)
+	_, err := Create(t.Context(), dir, soon)
 	wantOpenError(t, err, fence.ErrLedgerExists)
 }
 
