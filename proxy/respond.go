@@ -115,6 +115,7 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	if x.rc.Flush() != nil {
 		panic(http.ErrAbortHandler)
 	}
+	x.flushed = true
 	x.rest()
 }
 
@@ -158,7 +159,9 @@ func (x *exchange) rest() {
 	if x.broken {
 		panic(http.ErrAbortHandler)
 	}
-	x.hurry()
+	if !x.flushed || x.bodyUnread() {
+		x.hurry()
+	}
 	if !x.bodyUnread() {
 		return
 	}
