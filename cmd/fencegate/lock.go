@@ -24,13 +24,14 @@ type lockCmd struct {
 	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder, and 5s at most for the fence."`
 	Code      int            `short:"E" name:"conflict-exit-code" default:"75" env:"-" placeholder:"CODE" help:"Exit code when the lock was not acquired in time (default ${default})."`
 	Tree      bool           `env:"-" help:"Claim everything below the path too."`
+	HTTPProxy bool           `name:"http-proxy" env:"-" help:"Set http_proxy for the command, so that its requests to the fence's own URL get the token, too."`
 	Namespace string         `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
 	Command   []string       `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments, after --."`
 }
 
 // Help is what fencegate lock --help says before its flags.
 func (lockCmd) Help() string {
-	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner. It does not find a FENCEGATE_REDIS that has a password.
+	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start), FENCEGATE_FENCE and FENCEGATE_URL in its environment. Its writes to the fence carry X-Fencing-Token and X-Fencing-Owner, or go to $FENCEGATE_URL, which adds them: curl -T q3.csv "$FENCEGATE_URL/reports/q3.csv". It does not find a FENCEGATE_REDIS that has a password.
 
 When the lease cannot be renewed, the command and its process group get TERM, and all that it has started KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock. Signals to fencegate lock are passed on; the lock is held while the command heeds them. If fencegate lock itself is killed (-9), so is the command, but not what it has started: the fence refuses that once another has the lock. Likewise STOP to fencegate lock alone cannot be caught, and its command goes on beyond the lease; TSTP (Ctrl-Z) stops both, and they go on only within the lease.
 
@@ -150,7 +151,12 @@ func (c *lockCmd) Run(std streams) error {
 		return err
 	}
 	defer locks.Close()
-	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence)}
+	h, err := startHelper(lock, c.Fence, c.HTTPProxy)
+	if err != nil {
+		return giveBack(std, lock, &exitError{exitUnavailable, err})
+	}
+	defer h.close()
+	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence, h.environment())}
 	w, err := startWatched(p, lock, newPace(c.TTL, c.grace()))
 	if err != nil {
 		return giveBack(std, lock, err)

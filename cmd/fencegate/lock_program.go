@@ -63,7 +63,7 @@ func startError(path string, err error) error {
 // environment adds to base what a program needs to write for the lock, in
 // place of what an outer lock has set there. A password for Redis is left out:
 // with it the command, and what it starts, could give the lock to anyone.
-func environment(base []string, lock *lockclient.Lock, fence string) []string {
+func environment(base []string, lock *lockclient.Lock, fence string, helper map[string]string) []string {
 	stamp := lock.Stamp()
 	added := map[string]string{
 		"FENCING_TOKEN":    stamp.Token.String(),
@@ -73,6 +73,7 @@ func environment(base []string, lock *lockclient.Lock, fence string) []string {
 		"FENCING_DEADLINE": strconv.FormatInt(lock.Deadline().UnixMilli(), 10),
 		"FENCEGATE_FENCE":  strings.TrimSuffix(fence, "/"),
 	}
+	maps.Copy(added, helper)
 	var env []string
 	for _, entry := range base {
 		name, value, _ := strings.Cut(entry, "=")
