@@ -96,7 +96,7 @@ func (m *Metrics) held(name string, d time.Duration) {
 	}
 }
 
-func (m *Metrics) lost(name string) {
+func (m *Metrics) expiredBefore(name string) {
 	if m != nil {
 		m.expired.WithLabelValues(name).Inc()
 	}
