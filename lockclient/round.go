@@ -13,8 +13,9 @@ import (
 )
 
 // leastPatience is how long the nodes that are not slow are waited for at least
-// when a quorum has answered already.
-const leastPatience = 2 * time.Millisecond
+// when a quorum has answered already. Whoever exceeds it is slow from then on, so
+// that this is paid once.
+const leastPatience = 10 * time.Millisecond
 
 // round is one script sent to several nodes at once. It belongs to one
 // goroutine.
