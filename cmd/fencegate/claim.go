@@ -17,19 +17,18 @@ import (
 )
 
 type claimCmd struct {
-	Resource  string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
-	Tree      bool          `env:"-" help:"Claim everything below the path too."`
-	Fence     string        `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
-	Redis     string        `placeholder:"ADDR" help:"Without a token in the environment, take the lock in this Redis for the claim, and give it back."`
-	Namespace string        `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
-	Wait      time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
+	Resource string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
+	Tree     bool          `env:"-" help:"Claim everything below the path too."`
+	Fence    string        `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
+	Wait     time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
+	redisFlags
 }
 
 // Help is what fencegate claim --help says before its flags.
 func (claimCmd) Help() string {
 	return `Cuts off earlier holders: once it has succeeded, no write with a lower token takes effect at the path any more. fencegate lock has claimed what it locks; this is for further paths that the same command writes, and for holders of locks that were taken otherwise.
 
-The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment. Where they are not set, --redis has it take the lock, claim with that and give it back; it then prints the token.
+The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment. Where they are not set and --redis is given, it takes the lock there, claims with that and gives it back; it then prints the token.
 
 Exit code: 0 claimed; 76 a later holder was seen; 75 the fence was not ready in time; 69 it does not answer; 64 usage.`
 }
@@ -56,13 +55,15 @@ func (c *claimCmd) Run(std streams) error {
 	var faults *multierror.Error
 	var stamp fence.Stamp
 	var err error
-	byLock := c.Redis != "" && os.Getenv("FENCING_TOKEN") == "" && os.Getenv("FENCING_OWNER") == ""
-	if byLock {
-		_, err = redisOptions(c.Redis)
-	} else {
+	byLock := c.given() && os.Getenv("FENCING_TOKEN") == "" && os.Getenv("FENCING_OWNER") == ""
+	if !byLock {
 		stamp, err = c.stamp()
 	}
-	for _, err := range []error{err, checkResource(c.Resource), checkFence(c.Fence)} {
+	wrong := []error{err, checkResource(c.Resource), checkFence(c.Fence)}
+	if byLock {
+		wrong = append(wrong, c.redisFlags.check()...)
+	}
+	for _, err := range wrong {
 		if err != nil {
 			faults = multierror.Append(faults, err)
 		}

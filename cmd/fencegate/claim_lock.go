@@ -4,31 +4,21 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"fencegate/lockclient"
 )
 
 // byLock claims without being a holder: it takes the lock, which claims, and
 // gives it back. Whoever held it before is cut off by then.
 func (c *claimCmd) byLock(ctx context.Context, std streams) error {
-	redis.SetLogger(quiet{})
-	options, err := redisOptions(c.Redis)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	rdb := redis.NewClient(options)
-	defer rdb.Close()
-	settings := []lockclient.Option{
-		lockclient.WithFence(c.Fence), lockclient.WithMaxWait(c.Wait), lockclient.WithNamespace(c.Namespace),
-	}
+	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(c.Wait)}
 	if c.Tree {
 		settings = append(settings, lockclient.WithTree())
 	}
-	locks, err := lockclient.New(rdb, settings...)
+	locks, closeAll, err := c.open(std.err, settings...)
 	if err != nil {
-		return &exitError{exitUsage, inOneLine(err)}
+		return err
 	}
+	defer closeAll()
 	defer locks.Close()
 	lock, err := locks.Lock(ctx, c.Resource)
 	if err != nil {

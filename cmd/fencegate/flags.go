@@ -3,11 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"fencegate/fence"
 )
@@ -35,28 +32,6 @@ func checkFence(fence string) error {
 		return errors.New("--fence: " + expected + ", without user, path and query")
 	}
 	return nil
-}
-
-// redisOptions reads the flag --redis. It shows nothing of it: there may be a
-// password in it.
-func redisOptions(redisAddr string) (*redis.Options, error) {
-	const expected = "expected HOST:PORT, or redis://USER:PASSWORD@HOST:PORT/DB, here or in FENCEGATE_REDIS"
-	options := &redis.Options{Addr: redisAddr}
-	switch {
-	case redisAddr == "":
-		return nil, errors.New("--redis is missing: " + expected)
-	case strings.Contains(redisAddr, "://"):
-		var err error
-		if options, err = redis.ParseURL(redisAddr); err != nil {
-			return nil, errors.New("--redis: " + expected)
-		}
-	default:
-		if _, port, err := net.SplitHostPort(redisAddr); err != nil || port == "" || strings.Contains(redisAddr, "@") {
-			return nil, errors.New("--redis: " + expected)
-		}
-	}
-	options.ContextTimeoutEnabled = true // a Redis that is frozen holds nothing up
-	return options, nil
 }
 
 // oneLine joins faults where a script expects one line.

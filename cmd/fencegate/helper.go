@@ -90,6 +90,10 @@ func (h *helper) environment() map[string]string {
 
 // ServeHTTP implements http.Handler.
 func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.RequestURI == "/"+h.secret+heldPath {
+		h.tellHeld(w)
+		return
+	}
 	target, transport, err := h.target(r)
 	if err != nil {
 		var no *helperRefusal
@@ -112,6 +116,15 @@ func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ErrorLog:       h.server.ErrorLog,
 	}
 	p.ServeHTTP(w, r)
+}
+
+// tellHeld answers whether the lease holds, for a fencegate lock within this one.
+func (h *helper) tellHeld(w http.ResponseWriter) {
+	if err := h.lock.Err(); err != nil {
+		(&helperRefusal{http.StatusGone, err.Error()}).write(w)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // target finds out what a request is for and how it gets there.

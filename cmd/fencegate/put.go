@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-multierror"
-	"github.com/redis/go-redis/v9"
 
 	"fencegate/fence"
 	"fencegate/lockclient"
@@ -29,11 +28,10 @@ type putCmd struct {
 	Recursive bool          `env:"-" help:"Send all files in the directory and below it."`
 	Resource  string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"With --redis: what to lock (default: the URL's path, with --recursive all below it too)."`
 	Fence     string        `placeholder:"URL" help:"The fencegate in front of the storage (default: that of the URL, or within fencegate lock the same)."`
-	Redis     string        `placeholder:"ADDR" help:"Without a token in the environment, take the lock in this Redis, write, and give it back."`
-	Namespace string        `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
 	TTL       time.Duration `default:"15s" env:"-" placeholder:"DURATION" help:"With --redis: how long the lock outlives a crash (default ${default})."`
 	Wait      time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to wait for the lock, and for a fence that is not ready (default ${default})."`
 	Type      string        `env:"-" name:"content-type" placeholder:"TYPE" help:"The Content-Type of what is stored (default: none)."`
+	redisFlags
 }
 
 // Help is what fencegate put --help says before its flags.
@@ -95,23 +93,15 @@ func (c *putCmd) Run(std streams) error {
 
 // locked takes the lock for the time of writing.
 func (c *putCmd) locked(ctx context.Context, std streams, w *writer, uploads []upload, faults *putFaults) error {
-	redis.SetLogger(quiet{})
-	options, err := redisOptions(c.Redis)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
-	rdb := redis.NewClient(options)
-	defer rdb.Close()
-	settings := []lockclient.Option{
-		lockclient.WithFence(c.Fence), lockclient.WithMaxWait(c.Wait), lockclient.WithNamespace(c.Namespace), lockclient.WithTTL(c.TTL),
-	}
+	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(c.Wait), lockclient.WithTTL(c.TTL)}
 	if c.Recursive {
 		settings = append(settings, lockclient.WithTree())
 	}
-	locks, err := lockclient.New(rdb, settings...)
+	locks, closeAll, err := c.open(std.err, settings...)
 	if err != nil {
-		return &exitError{exitUsage, inOneLine(err)}
+		return err
 	}
+	defer closeAll()
 	defer closeSoon(locks)
 	lock, err := locks.Lock(ctx, c.Resource)
 	if err != nil {
@@ -169,10 +159,12 @@ func (c *putCmd) check() error {
 		}
 	}
 	if os.Getenv("FENCING_TOKEN") == "" && os.Getenv("FENCING_OWNER") == "" {
-		if c.Redis == "" {
+		if !c.given() {
 			fault("there is no token: run it within fencegate lock … -- …, or give --redis for a lock of its own")
-		} else if _, err := redisOptions(c.Redis); err != nil {
-			fault("%w", err)
+		} else {
+			for _, err := range c.redisFlags.check() {
+				fault("%w", err)
+			}
 		}
 	}
 	if c.Wait < 0 {
