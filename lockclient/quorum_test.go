@@ -229,9 +229,12 @@ func TestAGrantThatWasTakenAwayDoesNotCount(t *testing.T) {
 			return next(ctx, cmd)
 		})
 	}, WithPlainCounter())
-	_, err := c.TryLock(t.Context(), "/r")
+	l, err := c.TryLock(t.Context(), "/r")
 	if !errors.Is(err, ErrNoQuorum) || !errors.Is(err, ErrNotAcquired) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, %v", l, err)
+	}
+	if l != nil {
+		_ = l.Unlock(t.Context())
 	}
 	c.work.wait()
 	if got := g.nodes[1].admin.Get(t.Context(), keyR).Val(); got != "2:another" {
@@ -268,9 +271,12 @@ func TestALateGrantDoesNotCount(t *testing.T) {
 			return next(ctx, cmd)
 		})
 	}, WithPlainCounter(), WithTTL(10*time.Second))
-	_, err := c.TryLock(t.Context(), "/r")
+	l, err := c.TryLock(t.Context(), "/r")
 	if !errors.Is(err, ErrNoQuorum) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, %v", l, err)
+	}
+	if l != nil {
+		_ = l.Unlock(t.Context())
 	}
 	c.work.wait()
 	if got := g.nodes[2].admin.Get(t.Context(), keyR).Val(); got != "" {
