@@ -216,4 +216,3 @@ func (r *relay) copy(to, from net.Conn) {
 		}
 	}
 }
-
