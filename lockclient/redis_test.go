@@ -73,7 +73,7 @@ func startRedis(t *testing.T) *server {
 
 // redisCommand starts a redis-server that keeps nothing on disk, and returns
 // once it accepts connections.
-func redisCommand(t *testing.T, args ...string) *exec.Cmd {
+func redisCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
