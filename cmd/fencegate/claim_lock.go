@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"fencegate/lockclient"
 )
@@ -10,7 +11,7 @@ import (
 // byLock claims without being a holder: it takes the lock, which claims, and
 // gives it back. Whoever held it before is cut off by then.
 func (c *claimCmd) byLock(ctx context.Context, std streams) error {
-	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(c.Wait)}
+	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(time.Duration(c.Wait))}
 	if c.Tree {
 		settings = append(settings, lockclient.WithTree())
 	}
@@ -19,15 +20,13 @@ func (c *claimCmd) byLock(ctx context.Context, std streams) error {
 		return err
 	}
 	defer closeAll()
-	defer locks.Close()
+	defer closeSoon(locks)
 	lock, err := locks.Lock(ctx, c.Resource)
 	if err != nil {
-		return &exitError{notTaken(err, exitHeld), inOneLine(err)}
+		return notLocked(ctx, err)
 	}
 	token := lock.Token()
-	if err := lock.Unlock(ctx); err != nil {
-		return &exitError{exitLost, inOneLine(err)}
-	}
+	letGo(std, lock)
 	_, err = fmt.Fprintln(std.out, token)
 	return err
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"fencegate/fence"
 )
@@ -42,3 +44,22 @@ func oneLine(errs []error) string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// patience is how long to wait: a duration, or seconds as a number, which
+// flock(1) takes.
+type patience time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *patience) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if seconds, bare := strconv.ParseFloat(string(text), 64); bare == nil && seconds < 1e9 {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil {
+		return errors.New("expected a duration such as 60s, or a number of seconds")
+	}
+	*p = patience(d)
+	return nil
+}
+
+func (p patience) String() string { return time.Duration(p).String() }

@@ -2,16 +2,16 @@ package main
 
 import (
 	"crypto/rand"
-	"crypto/subtle"
-	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fencegate/lockclient"
@@ -24,18 +24,16 @@ import (
 //
 // Only requests to what is locked get the token, and only while the lease
 // holds. Other reads pass as they are, and so do claims and requests that bring
-// a token of their own; other writes are refused.
+// a token of their own; other writes are refused. Path and query go on byte for
+// byte, bodies as they come. It logs nothing.
 type helper struct {
 	lock   *lockclient.Lock
 	fence  *url.URL
 	secret string
 	addr   string
 	server *http.Server
-	// base reaches the fence. A connection serves one request: on a kept one
-	// that dies net/http would send some requests once more.
-	base *http.Transport
-	// others takes what a forward proxy is asked for elsewhere; nil: nothing.
-	others *http.Transport
+	base   *http.Transport // reaches the fence
+	others *http.Transport // takes what a forward proxy is asked for elsewhere; nil: nothing
 }
 
 // startHelper starts a helper for what is written under lock. With forward it is
@@ -49,21 +47,32 @@ func startHelper(lock *lockclient.Lock, fence string, forward bool) (*helper, er
 	if err != nil {
 		return nil, fmt.Errorf("no port on 127.0.0.1 for FENCEGATE_URL: %w", err)
 	}
-	h := &helper{lock: lock, fence: u, secret: rand.Text(), addr: l.Addr().String()}
-	h.base = http.DefaultTransport.(*http.Transport).Clone()
-	h.base.DisableKeepAlives = true
-	h.base.Proxy = nil // which may be another helper, of a lock around this one
+	h := &helper{lock: lock, fence: u, secret: rand.Text(), addr: l.Addr().String(), base: onceOnly()}
 	if forward {
-		h.others = http.DefaultTransport.(*http.Transport).Clone()
-		h.others.Proxy = nil
+		h.others = http.DefaultTransport.(*http.Transport).Clone() // through the proxy that there was before
+		h.others.DisableCompression = true
 	}
 	h.server = &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // it would quote paths, and so the secret
+		Handler:                      h,
+		ReadHeaderTimeout:            10 * time.Second,
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     log.New(io.Discard, "", 0), // it would quote paths, and so the secret
 	}
 	go func() { _ = h.server.Serve(l) }()
 	return h, nil
+}
+
+// onceOnly returns a way to the fence on which a request is sent once, and both
+// bodies pass as they are. On a kept connection that dies net/http sends some
+// requests once more. A proxy could do so, too; the one in the environment may
+// be the helper of a lock around this one.
+func onceOnly() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableKeepAlives = true
+	t.DisableCompression = true // else answers are unpacked
+	t.Proxy = nil
+	t.ForceAttemptHTTP2 = false
+	return t
 }
 
 // close cuts what is in progress.
@@ -90,149 +99,37 @@ func (h *helper) environment() map[string]string {
 
 // ServeHTTP implements http.Handler.
 func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.RequestURI == "/"+h.secret+heldPath {
+	// Else net/http reads on before it answers what is refused early.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	t, no := h.target(r)
+	switch {
+	case no != nil:
+		no.write(w)
+		return
+	case t.held:
 		h.tellHeld(w)
 		return
 	}
-	target, transport, err := h.target(r)
-	if err != nil {
-		var no *helperRefusal
-		if !errors.As(err, &no) {
-			no = &helperRefusal{http.StatusBadRequest, err.Error()}
-		}
-		no.write(w)
-		return
-	}
+	var sent atomic.Bool
 	p := httputil.ReverseProxy{
 		Rewrite: func(pr *httputil.ProxyRequest) {
-			pr.Out.URL, pr.Out.Host = target, ""
+			pr.Out.URL, pr.Out.Host = t.url, ""
 			pr.Out.Header.Del("Proxy-Authorization")
-			h.toFence(pr.Out.Header)
+			h.toFence(pr.In, pr.Out.Header)
+			pr.Out = pr.Out.WithContext(httptrace.WithClientTrace(pr.Out.Context(), &httptrace.ClientTrace{
+				WroteHeaders: func() { sent.Store(true) },
+			}))
 		},
-		Transport:      transport,
-		FlushInterval:  -1,
-		ModifyResponse: h.fromFence(r),
-		ErrorHandler:   answerError,
-		ErrorLog:       h.server.ErrorLog,
+		Transport:     t.via,
+		FlushInterval: -1,
+		ModifyResponse: func(res *http.Response) error {
+			if t.asPath {
+				h.fromFence(res.Header)
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { answerError(w, r, err, sent.Load()) },
+		ErrorLog:     h.server.ErrorLog,
 	}
 	p.ServeHTTP(w, r)
-}
-
-// tellHeld answers whether the lease holds, for a fencegate lock within this one.
-func (h *helper) tellHeld(w http.ResponseWriter) {
-	if err := h.lock.Err(); err != nil {
-		(&helperRefusal{http.StatusGone, err.Error()}).write(w)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// target finds out what a request is for and how it gets there.
-func (h *helper) target(r *http.Request) (*url.URL, http.RoundTripper, error) {
-	if r.Method == http.MethodConnect {
-		return nil, nil, &helperRefusal{http.StatusMethodNotAllowed, "CONNECT: what is said in a tunnel could not be given a token."}
-	}
-	if !strings.HasPrefix(r.RequestURI, "/") {
-		return h.forwardTarget(r)
-	}
-	rest, ok := h.cutSecret(r.RequestURI)
-	if !ok {
-		return nil, nil, &helperRefusal{http.StatusNotFound, "Put $FENCEGATE_URL in front of the path, as it is."}
-	}
-	u, err := url.Parse(h.fence.String() + rest)
-	if err != nil {
-		return nil, nil, err
-	}
-	return u, h.transport(r, u), nil
-}
-
-// cutSecret returns what stands behind the secret in a target or path.
-func (h *helper) cutSecret(target string) (rest string, ok bool) {
-	n := 1 + len(h.secret)
-	if len(target) < n || subtle.ConstantTimeCompare([]byte(target[1:n]), []byte(h.secret)) != 1 {
-		return "", false
-	}
-	switch rest = target[n:]; {
-	case rest == "" || rest[0] == '?':
-		return "/" + rest, true
-	case rest[0] != '/':
-		return "", false
-	}
-	return rest, true
-}
-
-// forwardTarget is target for what comes to a forward proxy.
-func (h *helper) forwardTarget(r *http.Request) (*url.URL, http.RoundTripper, error) {
-	if h.others == nil {
-		return nil, nil, &helperRefusal{http.StatusNotFound, "This is no forward proxy; fencegate lock --http-proxy makes one."}
-	}
-	user, password, ok := proxyAuth(r)
-	if !ok || user != "fencegate" || subtle.ConstantTimeCompare([]byte(password), []byte(h.secret)) != 1 {
-		return nil, nil, &helperRefusal{http.StatusProxyAuthRequired, "Use http_proxy as it is set."}
-	}
-	u, err := url.Parse(r.RequestURI)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, nil, &helperRefusal{http.StatusBadRequest, "The target is no http URL."}
-	}
-	if !sameOrigin(u, h.fence) {
-		return u, h.others, nil
-	}
-	return u, h.transport(r, u), nil
-}
-
-// proxyAuth reads Proxy-Authorization as net/http reads Authorization.
-func proxyAuth(r *http.Request) (user, password string, ok bool) {
-	like := http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}
-	return like.BasicAuth()
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	port := func(u *url.URL) string {
-		if u.Port() == "" {
-			return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-		}
-		return u.Port()
-	}
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-// transport returns the way to the fence: through the lock, which adds the
-// token, unless the request is a claim or has one.
-func (h *helper) transport(r *http.Request, u *url.URL) http.RoundTripper {
-	if r.Header["X-Fencing-Token"] != nil || strings.HasPrefix(u.Path, "/.well-known/fencegate/") {
-		return h.base
-	}
-	return h.lock.Transport(h.base)
-}
-
-// toFence makes a Destination that names the helper name the fence.
-func (h *helper) toFence(header http.Header) {
-	for i, d := range header["Destination"] {
-		if rest, ok := strings.CutPrefix(d, "http://"+h.addr); ok {
-			d = rest
-		}
-		if rest, ok := h.cutSecret(d); ok {
-			header["Destination"][i] = h.fence.String() + rest
-		}
-	}
-}
-
-// fromFence makes the Location of an answer name what the client asked.
-func (h *helper) fromFence(r *http.Request) func(*http.Response) error {
-	if !strings.HasPrefix(r.RequestURI, "/") {
-		return nil
-	}
-	return func(res *http.Response) error {
-		for _, name := range []string{"Location", "Content-Location"} {
-			to := res.Header.Get(name)
-			if u, err := url.Parse(to); err != nil || u.Host != "" && !sameOrigin(u, h.fence) {
-				continue
-			}
-			to = strings.TrimPrefix(to, h.fence.String())
-			if strings.HasPrefix(to, "/") && !strings.HasPrefix(to, "//") {
-				res.Header.Set(name, h.url()+to)
-			}
-		}
-		return nil
-	}
 }

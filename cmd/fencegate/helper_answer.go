@@ -18,8 +18,6 @@ type helperRefusal struct {
 	detail string
 }
 
-func (e *helperRefusal) Error() string { return e.detail }
-
 func (e *helperRefusal) write(w http.ResponseWriter) {
 	if e.status == http.StatusProxyAuthRequired {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="fencegate lock"`)
@@ -27,20 +25,36 @@ func (e *helperRefusal) write(w http.ResponseWriter) {
 	writeProblem(w, e.status, map[string]any{"detail": e.detail})
 }
 
+// tellHeld answers whether the lease holds, and whether for all that is below,
+// to a fencegate lock within this one.
+func (h *helper) tellHeld(w http.ResponseWriter) {
+	if err := h.lock.Err(); err != nil {
+		(&helperRefusal{http.StatusGone, err.Error()}).write(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(heldAnswer{Tree: h.lock.Tree()})
+}
+
+// heldPath, behind FENCEGATE_URL, answers 200 and a heldAnswer while the lease
+// holds.
+const heldPath = "/.well-known/fencegate/held"
+
+type heldAnswer struct {
+	Tree bool `json:"tree"`
+}
+
 // answerError says what became of a request that has no answer of the store:
-// again as the fence has said it, for that became an error on the way.
-func answerError(w http.ResponseWriter, _ *http.Request, err error) {
+// again as the fence has said it, for that became an error on the way. sent
+// tells that some of it has been sent.
+func answerError(w http.ResponseWriter, r *http.Request, err error, sent bool) {
 	var fenced *lockclient.FencedError
 	var unknown *lockclient.OutcomeUnknownError
 	var outside *lockclient.ScopeError
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 	switch {
 	case errors.As(err, &unknown):
-		w.Header().Set("X-Fencing-Reason", "outcome_unknown")
-		after := max(unknown.RetryAfter, time.Second)
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
-		writeProblem(w, http.StatusGatewayTimeout, map[string]any{
-			"reason": "outcome_unknown", "detail": err.Error(), "request_id": unknown.RequestID,
-		})
+		answerUnknown(w, unknown)
 	case errors.As(err, &fenced):
 		status := http.StatusConflict
 		if fenced.Reason == "stale_token" {
@@ -53,12 +67,30 @@ func answerError(w http.ResponseWriter, _ *http.Request, err error) {
 			"token": fenced.Token.String(), "highest": fenced.Highest.String(),
 		})
 	case errors.As(err, &outside):
-		(&helperRefusal{http.StatusForbidden, err.Error() + ". Nothing was sent."}).write(w)
-	case errors.Is(err, lockclient.ErrLost), errors.Is(err, lockclient.ErrReleased):
+		(&helperRefusal{http.StatusForbidden, err.Error() + "."}).write(w)
+	case !sent && (errors.Is(err, lockclient.ErrLost) || errors.Is(err, lockclient.ErrReleased)):
 		(&helperRefusal{http.StatusPreconditionFailed, err.Error() + ". Nothing was sent."}).write(w)
+	case !sent:
+		(&helperRefusal{http.StatusBadGateway, "The server cannot be reached, and nothing was sent: " + err.Error() + "."}).write(w)
+	case reads:
+		(&helperRefusal{http.StatusGatewayTimeout, "The server did not answer: " + err.Error() + "."}).write(w)
 	default:
-		(&helperRefusal{http.StatusBadGateway, "The fence does not answer: " + err.Error() + "."}).write(w)
+		answerUnknown(w, &lockclient.OutcomeUnknownError{Detail: "It was sent and not answered: " + err.Error() + "."})
 	}
+}
+
+// answerUnknown is for a write that may or may not take effect.
+func answerUnknown(w http.ResponseWriter, e *lockclient.OutcomeUnknownError) {
+	w.Header().Set("X-Fencing-Reason", "outcome_unknown")
+	after := max(e.RetryAfter, time.Second)
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(after.Seconds()))))
+	detail := e.Detail
+	if e.Token != 0 {
+		detail = e.Error()
+	}
+	writeProblem(w, http.StatusGatewayTimeout, map[string]any{
+		"reason": "outcome_unknown", "detail": detail, "request_id": e.RequestID,
+	})
 }
 
 // writeProblem answers as the fence does, RFC 9457.

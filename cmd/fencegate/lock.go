@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -17,7 +18,7 @@ type lockCmd struct {
 	Fence     string         `placeholder:"URL" help:"The fencegate in front of the storage: http://HOST:PORT."`
 	TTL       time.Duration  `default:"15s" env:"-" placeholder:"DURATION" help:"How long the lock outlives a crash of this process (default ${default})."`
 	Grace     *time.Duration `env:"-" placeholder:"DURATION" help:"How long before the end of a lease that cannot be renewed the command gets TERM (default: 2s, at most a quarter of the TTL)."`
-	Wait      *time.Duration `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
+	Wait      *patience      `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
 	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder, and 5s at most for the fence."`
 	Code      int            `short:"E" name:"conflict-exit-code" default:"75" env:"-" placeholder:"CODE" help:"Exit code when the lock was not acquired in time (default ${default})."`
 	Tree      bool           `env:"-" help:"Claim everything below the path too."`
@@ -50,7 +51,7 @@ func (c *lockCmd) grace() time.Duration {
 
 func (c *lockCmd) wait() time.Duration {
 	if c.Wait != nil {
-		return *c.Wait
+		return time.Duration(*c.Wait)
 	}
 	if c.NoWait {
 		return claimPatience
@@ -113,6 +114,9 @@ func (c *lockCmd) check() error {
 	}
 	if c.MaxHold < 0 || c.MaxHold > 0 && c.MaxHold < c.TTL {
 		fault("--max-hold %s: expected at least the --ttl %s", c.MaxHold, c.TTL)
+	}
+	if c.HTTPProxy && strings.HasPrefix(strings.ToLower(c.Fence), "https:") {
+		fault("--http-proxy: expected with an http:// fence; what goes to an https:// one is said in a tunnel: use $FENCEGATE_URL")
 	}
 	if err := checkCommand(c.Command); err != nil {
 		fault("%w", err)

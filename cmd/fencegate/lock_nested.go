@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"regexp"
 	"strings"
 	"syscall"
-	"time"
 
 	"fencegate/fence"
 )
@@ -45,34 +47,49 @@ func (c *lockCmd) nested() bool {
 // passThrough runs the command in place of this process, if the outer lock is
 // still held: its variables may have been kept beyond it.
 func (c *lockCmd) passThrough(path string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, os.Getenv("FENCEGATE_URL")+heldPath, nil)
-	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("FENCEGATE_URL is none that fencegate lock has set")}
-	}
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	if err == nil {
-		res.Body.Close()
-	}
-	if err != nil || res.StatusCode != http.StatusNoContent {
-		return &exitError{exitLost, fmt.Errorf("the lock on %s that this runs within is not held any more", strings.Join(c.Resource, ", "))}
+	names := strings.Join(c.Resource, ", ")
+	tree, err := askHeld(os.Getenv("FENCEGATE_URL"))
+	switch {
+	case err != nil:
+		return &exitError{exitLost, fmt.Errorf("the lock on %s that this runs within is not held any more", names)}
+	case c.Tree && !tree:
+		return &exitError{exitUsage, fmt.Errorf("--tree: the lock on %s that this runs within does not cover what is below: expected --tree there", names)}
 	}
 	return startError(path, syscall.Exec(path, c.Command, os.Environ()))
 }
 
-// heldPath, behind FENCEGATE_URL, answers 204 while the lease holds.
-const heldPath = "/.well-known/fencegate/held"
+// askHeld asks the helper of an outer lock whether that is held, and whether for
+// everything below too.
+func askHeld(helper string) (tree bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), claimPatience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, helper+heldPath, nil)
+	if err != nil {
+		return false, err
+	}
+	res, err := (&http.Client{Transport: onceOnly()}).Do(r)
+	if err != nil {
+		return false, err
+	}
+	defer res.Body.Close()
+	var held heldAnswer
+	if res.StatusCode != http.StatusOK {
+		return false, errors.New(res.Status)
+	}
+	err = json.NewDecoder(io.LimitReader(res.Body, 1<<10)).Decode(&held)
+	return held.Tree, err
+}
 
-// bare is a header of the fence without a value.
-var bare = regexp.MustCompile(`(?i)x-fencing-(token|owner):\s*$`)
+// bare is a header of the fence without a value: a whole argument, or in quotes
+// within one.
+var bare = regexp.MustCompile(`(?i)x-fencing-(token|owner):\s*(["']?\s*$|["']\s)`)
 
 // checkCommand refuses what the shell that ran fencegate lock has expanded too
 // early: the variables are set only for the command.
 func checkCommand(command []string) error {
 	for _, arg := range command {
-		if found := bare.FindString(arg); found != "" {
-			return fmt.Errorf("the command sends %q without a value: the shell has expanded the variable before there was a lock. Quote it for a shell of the command's own, as in -- sh -c 'curl -H \"X-Fencing-Token: $FENCING_TOKEN\" …', or use \"$FENCEGATE_URL\" there", strings.TrimSpace(found))
+		if found := bare.FindStringSubmatch(arg); found != nil {
+			return fmt.Errorf("the command sends X-Fencing-%s without a value: the shell has expanded the variable before there was a lock. Put the command into single quotes for a shell of its own, as in -- sh -c 'curl -H \"X-Fencing-Token: $FENCING_TOKEN\" …', or into a script", found[1])
 		}
 	}
 	return nil

@@ -1,13 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,84 +14,91 @@ import (
 	"fencegate/lockclient"
 )
 
-// putFaults is what went wrong with some of several uploads. A nil one is none.
-type putFaults struct {
-	code   int
-	faults []error
-}
-
-// severity orders exit codes: the worst of several uploads is told.
-var severity = []int{exitFailed, exitNoInput, exitUsage, exitHeld, exitUnavailable, exitUnknown, exitLost}
-
-func (f *putFaults) add(code int, err error) *putFaults {
-	if f == nil {
-		f = &putFaults{}
-	}
-	f.faults = append(f.faults, err)
-	if slices.Index(severity, code) > slices.Index(severity, f.code) {
-		f.code = code
-	}
-	return f
-}
-
-func (f *putFaults) err() error {
-	if f == nil {
-		return nil
-	}
-	return &exitError{f.code, errors.Join(f.faults...)}
-}
-
-// putErrorCode returns the exit code for a write without an answer.
-func putErrorCode(err error) int {
+// putError says what became of a write that has no answer of the store. Until
+// all of it was handed over no server has a whole request, and the fence takes
+// no part of one.
+func putError(ctx context.Context, err error, s *payload, sent bool) attempt {
 	var fenced *lockclient.FencedError
 	var unknown *lockclient.OutcomeUnknownError
 	var outside *lockclient.ScopeError
-	var dial *net.OpError
+	answered := errors.As(err, &unknown) && (unknown.Err == nil || unknown.Refused != nil)
 	switch {
-	case errors.As(err, &unknown):
-		return exitUnknown
-	case errors.As(err, &fenced), errors.Is(err, lockclient.ErrLost), errors.Is(err, lockclient.ErrReleased):
-		return exitLost
+	case answered, sent && s.isWhole() && !errors.As(err, &fenced) && !errors.As(err, &outside):
+		return attempt{code: exitUnknown, err: err}
+	case errors.As(err, &fenced):
+		return attempt{code: exitLost, err: err}
 	case errors.As(err, &outside):
-		return exitUsage
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return exitUnavailable
+		return attempt{code: exitUsage, err: err}
+	case s.failed() != nil:
+		return attempt{code: exitNoInput, err: s.failed()}
+	case toldCode(ctx) != 0:
+		return attempt{code: toldCode(ctx), err: fmt.Errorf("%w; nothing of it took effect", context.Cause(ctx))}
 	}
-	return exitUnknown // it may have been sent
+	for _, why := range []error{context.Cause(ctx), err} {
+		if errors.Is(why, lockclient.ErrLost) || errors.Is(why, lockclient.ErrReleased) {
+			return attempt{code: exitLost, err: fmt.Errorf("%w; nothing of it took effect", why)}
+		}
+	}
+	if unknown != nil {
+		err = unknown.Err
+	}
+	return attempt{code: exitUnavailable, err: fmt.Errorf("the fence has not taken it, nothing took effect: %w", err)}
 }
 
 // putAnswer says what an answer means.
-func putAnswer(res *http.Response) (code int, after time.Duration, err error) {
+func putAnswer(res *http.Response) attempt {
 	text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	reason := res.Header.Get("X-Fencing-Reason")
 	if reason == "" {
-		if res.StatusCode/100 == 2 && res.StatusCode != http.StatusAccepted {
-			return exitOK, 0, nil
-		}
-		return exitFailed, 0, fmt.Errorf("the store answered %s %s", res.Status, firstLine(text))
+		return storeAnswer(res, text)
 	}
 	var problem struct{ Detail, Highest string }
 	_ = json.Unmarshal(text, &problem) // status and reason decide, the rest explains
-	err = fmt.Errorf("%s: %s", reason, problem.Detail)
+	said := reason
 	if problem.Highest != "" {
-		err = fmt.Errorf("%w The highest token seen is %s.", err, problem.Highest)
+		said += ", the highest token seen is " + problem.Highest
 	}
-	if seconds, convErr := strconv.Atoi(res.Header.Get("Retry-After")); convErr == nil {
-		after = time.Duration(seconds) * time.Second
+	a := attempt{err: fmt.Errorf("%s: %s", said, problem.Detail)}
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
+		a.after = time.Duration(seconds) * time.Second
 	}
-	switch {
+	switch status := res.StatusCode; {
 	case reason == "outcome_unknown":
-		return exitUnknown, 0, err
-	case res.StatusCode == http.StatusServiceUnavailable:
-		return exitHeld, after, err
-	case res.StatusCode == http.StatusPreconditionFailed, res.StatusCode == http.StatusConflict:
-		return exitLost, 0, err
+		a.code = exitUnknown
+	case status == http.StatusServiceUnavailable:
+		a.code, a.again = exitHeld, true
+	case reason == "stale_token", reason == "owner_conflict", reason == "tree_fenced":
+		a.code = exitLost
 	case reason == "upstream_unreachable":
-		return exitUnavailable, 0, err
-	case res.StatusCode/100 == 4:
-		return exitUsage, 0, err
+		a.code = exitUnavailable
+	case reason == "body_too_large", reason == "spool_full", reason == "body_timeout":
+		a.code = exitFailed
+	case status/100 == 4:
+		a.code = exitUsage
+	default:
+		a.code = exitFailed
 	}
-	return exitFailed, 0, err
+	return a
+}
+
+// storeAnswer is for an answer of the store itself. As the fence has it, some
+// of them do not say whether the write is done.
+func storeAnswer(res *http.Response, text []byte) attempt {
+	status := res.StatusCode
+	if status/100 == 2 && status != http.StatusAccepted {
+		return attempt{}
+	}
+	err := fmt.Errorf("the store answered %s", strings.TrimSpace(res.Status+" "+firstLine(text)))
+	switch status {
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusInsufficientStorage:
+		return attempt{code: exitFailed, err: err}
+	case http.StatusAccepted, http.StatusRequestTimeout, 499:
+	default:
+		if status/100 == 3 || status/100 == 4 {
+			return attempt{code: exitFailed, err: err}
+		}
+	}
+	return attempt{code: exitUnknown, err: fmt.Errorf("%w: it may or may not have taken effect", err)}
 }
 
 func firstLine(text []byte) string {

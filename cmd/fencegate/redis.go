@@ -15,7 +15,7 @@ import (
 
 // redisFlags say in which Redis locks are taken.
 type redisFlags struct {
-	Redis                []string `sep:" " placeholder:"ADDR" help:"The Redis that locks are taken in: HOST:PORT, or redis:// or rediss://USER:PASSWORD@HOST:PORT/DB, which belongs into the environment rather than here. Given three times or more (in FENCEGATE_REDIS with blanks between) they are independent nodes, of which a majority gives the lock (Redlock)."`
+	Redis                []string `sep:"none" placeholder:"ADDR" help:"The Redis that locks are taken in: HOST:PORT, or redis:// or rediss://USER:PASSWORD@HOST:PORT/DB, which belongs into the environment rather than here. Given three times or more (in FENCEGATE_REDIS with blanks between) they are independent nodes, of which a majority gives the lock (Redlock)."`
 	Sentinel             string   `placeholder:"NAME" help:"The addresses are those of Sentinels, which know the master by this name."`
 	RedisPasswordFile    string   `placeholder:"FILE" help:"File with the password for Redis."`
 	SentinelPasswordFile string   `placeholder:"FILE" help:"File with the password for the Sentinels (default: none)."`
@@ -42,24 +42,28 @@ func (f *redisFlags) check() (faults []error) {
 
 // options returns those of each address.
 func (f *redisFlags) options() ([]*redis.Options, error) {
-	if len(f.Redis) == 0 {
-		return nil, errors.New("--redis is missing: " + expectedRedis)
-	}
-	if f.Sentinel == "" && len(f.Redis) == 2 {
-		return nil, errors.New("--redis: expected one, or three or more independent nodes: of two neither may fail")
-	}
 	password, err := readPassword("--redis-password-file", f.RedisPasswordFile)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]*redis.Options, len(f.Redis))
-	for i, addr := range f.Redis {
-		if all[i], err = redisOptions(addr); err != nil {
-			return nil, err
+	var all []*redis.Options
+	for _, given := range f.Redis {
+		for addr := range strings.FieldsSeq(given) { // so a variable has them
+			o, err := redisOptions(addr)
+			if err != nil {
+				return nil, err
+			}
+			if f.RedisPasswordFile != "" {
+				o.Password = password
+			}
+			all = append(all, o)
 		}
-		if f.RedisPasswordFile != "" {
-			all[i].Password = password
-		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, errors.New("--redis is missing: " + expectedRedis)
+	case f.Sentinel == "" && len(all) == 2:
+		return nil, errors.New("--redis: expected one, or three or more independent nodes: of two neither may fail")
 	}
 	return all, nil
 }
@@ -147,8 +151,6 @@ const expectedRedis = "expected HOST:PORT, or redis:// or rediss://USER:PASSWORD
 func redisOptions(redisAddr string) (*redis.Options, error) {
 	options := &redis.Options{Addr: redisAddr}
 	switch {
-	case redisAddr == "":
-		return nil, errors.New("--redis is missing: " + expectedRedis)
 	case strings.Contains(redisAddr, "://"):
 		var err error
 		if options, err = redis.ParseURL(redisAddr); err != nil {
