@@ -59,9 +59,20 @@ func (n *node) run(ctx context.Context, v invocation) answer {
 	case errors.As(err, &served):
 		return answer{err: fmt.Errorf("redis: %w", err)}
 	case ctx.Err() != nil:
+		n.lookAgain(ctx)
 		return answer{err: fmt.Errorf("%w: the call was given up", ErrRedisUnreachable)}
 	default:
+		n.lookAgain(ctx)
 		return answer{err: fmt.Errorf("%w: %w", ErrRedisUnreachable, err)}
+	}
+}
+
+// lookAgain has a Cluster client ask who has the slots now. By itself it asks
+// a master that is dead over and over until its view is a minute old
+// (ClusterOptions.ClusterStateReloadInterval), long after a replica took over.
+func (n *node) lookAgain(ctx context.Context) {
+	if cluster, ok := n.rdb.(*redis.ClusterClient); ok {
+		cluster.ReloadState(ctx) // in the background, one at a time
 	}
 }
 

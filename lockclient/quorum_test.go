@@ -202,6 +202,14 @@ func runs(cmd redis.Cmder, s *redis.Script) bool {
 	return len(args) > 1 && args[0] == "evalsha" && args[1] == s.Hash()
 }
 
+// soon waits for an event that a test which fails may never bring about.
+func soon(event <-chan struct{}) {
+	select {
+	case <-event:
+	case <-time.After(10 * time.Second):
+	}
+}
+
 func loadScripts(t *testing.T, g *group) {
 	for _, p := range g.nodes {
 		for _, s := range []*redis.Script{acquireScript, writebackScript, releaseScript} {
@@ -260,13 +268,13 @@ func TestALateGrantDoesNotCount(t *testing.T) {
 			case node == 2 && runs(cmd, acquireScript):
 				defer close(granted)
 				err := next(ctx, cmd)
-				<-chosen
+				soon(chosen)
 				return err
 			case node == 1 && runs(cmd, writebackScript):
 				g.nodes[1].admin.Del(ctx, keyR)
 				g.nodes[1].acquire("another")
 				close(chosen)
-				<-granted
+				soon(granted)
 			}
 			return next(ctx, cmd)
 		})
@@ -292,17 +300,17 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	c := g.hooked(func(node int) redis.Hook {
 		return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 			if node == 2 && runs(cmd, acquireScript) {
-				<-held
+				soon(held)
 				ctx = context.WithoutCancel(ctx)
 			}
 			return next(ctx, cmd)
 		})
 	})
-	l, err := c.TryLock(t.Context(), "/r")
+	l, err := c.Lock(t.Context(), "/r")
+	close(held)
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(held)
 	c.work.wait()
 	if n := g.holders(string(l.Stamp().Owner)); n != 2 {
 		t.Errorf("held on %d nodes", n)
