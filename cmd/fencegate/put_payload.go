@@ -16,20 +16,24 @@ import (
 // reads it in a goroutine of its own, which may go on after the request.
 type payload struct {
 	from io.Reader
-	file *os.File // nil: standard input
+	file *os.File       // nil: standard input
+	pipe *io.PipeReader // not nil: what may keep a reader waiting
 	info fs.FileInfo
 	size int64 // -1: not known before the end
 
 	mu    sync.Mutex
 	left  int64
 	whole bool  // all of it was handed over: before, no server has the request
+	ended error // by end
 	fault error // why it cannot be
 }
 
 // openPayload opens what is to be sent. To open a pipe waits for who writes it.
 func openPayload(ctx, lease context.Context, u upload) (*payload, error) {
 	if u.file == "-" {
-		return &payload{from: os.Stdin, size: -1}, nil
+		s := &payload{size: -1}
+		s.pump(os.Stdin)
+		return s, nil
 	}
 	flags := os.O_RDONLY
 	if u.found { // and was a file then
@@ -74,6 +78,7 @@ func (s *payload) look(regular bool) (err error) {
 	case regular || mode&fs.ModeNamedPipe == 0:
 		return errNoFile
 	default:
+		s.pump(s.file)
 		return nil
 	}
 	if s.size = s.info.Size(); s.size == 0 { // as those in /proc say of themselves, too
@@ -88,14 +93,38 @@ func (s *payload) look(regular bool) (err error) {
 	return nil
 }
 
+// pump reads what may keep a reader waiting, so that end can end that.
+func (s *payload) pump(f *os.File) {
+	r, w := io.Pipe()
+	s.from, s.pipe = r, r
+	go func() {
+		_, err := io.Copy(w, f)
+		_ = w.CloseWithError(err) // nil: the end
+	}()
+}
+
+// end has no more be handed out, for this reason: net/http, told to give up,
+// waits until it has got rid of the body.
+func (s *payload) end(why error) {
+	s.mu.Lock()
+	s.ended = why
+	s.mu.Unlock()
+	if s.pipe != nil {
+		_ = s.pipe.CloseWithError(why)
+	}
+}
+
 // repeatable reports whether it can be sent again from its beginning.
 func (s *payload) repeatable() bool { return s.info != nil && s.info.Mode().IsRegular() }
 
 // Read hands out not more than the size that was there at first.
 func (s *payload) Read(p []byte) (int, error) {
 	s.mu.Lock()
-	left := s.left
+	left, ended := s.left, s.ended
 	s.mu.Unlock()
+	if ended != nil {
+		return 0, ended
+	}
 	if s.size >= 0 {
 		if left == 0 {
 			return 0, io.EOF
@@ -110,12 +139,14 @@ func (s *payload) Read(p []byte) (int, error) {
 	case s.size >= 0 && s.left == 0:
 		s.whole = true
 		return n, nil
+	case s.ended != nil:
+		return n, s.ended
 	case err == io.EOF && s.size >= 0:
 		s.fault = fmt.Errorf("it became shorter while it was sent: nothing of it took effect: %w", io.ErrUnexpectedEOF)
 		return n, s.fault
 	case err == io.EOF:
 		s.whole = true
-	case err != nil && !errors.Is(err, fs.ErrClosed): // by close: the request is over
+	case err != nil:
 		s.fault = err
 	}
 	return n, err

@@ -85,6 +85,7 @@ func (w *writer) try(ctx context.Context, u upload) attempt {
 	defer s.done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() { s.end(context.Cause(ctx)) })()
 	// What is sent whole is left alone: the fence decides by its token, and will
 	// say how. To cut it would leave that in doubt.
 	defer context.AfterFunc(w.lease, func() {
