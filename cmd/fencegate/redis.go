@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -98,7 +100,7 @@ func (f *redisFlags) open(warnings io.Writer, opts ...lockclient.Option) (locks 
 		writeWithin(warnings, logPatience, fmt.Sprintln("fencegate: warning:", text))
 	}))
 	if len(nodes) > 1 {
-		locks, err = lockclient.NewRedlock(nodes, opts...)
+		locks, err = newRedlock(nodes, opts)
 	} else {
 		locks, err = lockclient.New(nodes[0], opts...)
 	}
@@ -107,6 +109,26 @@ func (f *redisFlags) open(warnings io.Writer, opts ...lockclient.Option) (locks 
 		return nil, nil, &exitError{exitUsage, inOneLine(err)}
 	}
 	return locks, closeAll, nil
+}
+
+// nodeLook bounds the look at independent nodes.
+const nodeLook = time.Second
+
+// newRedlock makes sure that no node is given twice, as by two names: it would
+// have two votes. A client looks for that by itself, but waits for a quorum
+// only, and may find out after its first lock, which here is the last.
+func newRedlock(nodes []redis.UniversalClient, opts []lockclient.Option) (*lockclient.Client, error) {
+	locks, err := lockclient.NewRedlock(nodes, opts...)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), nodeLook)
+	defer cancel()
+	if _, err := locks.Check(ctx); errors.Is(err, lockclient.ErrSameNode) {
+		_ = locks.Close()
+		return nil, err
+	}
+	return locks, nil
 }
 
 // failover returns how the master is found and used. User, password, database
