@@ -216,3 +216,30 @@ func (r *relay) copy(to, from net.Conn) {
 		}
 	}
 }
+
+// take takes a lock that is free. A busy machine may let a try at a quorum fail:
+// a node has 50 ms.
+func take(t *testing.T, c *Client, path string, opts ...Option) *Lock {
+	t.Helper()
+	l, err := c.Lock(t.Context(), path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Unlock(context.Background()) })
+	return l
+}
+
+// takeAll takes a lock on all nodes, as it is when none of them is late.
+func (g *group) takeAll(c *Client, path string, opts ...Option) *Lock {
+	g.t.Helper()
+	var l *Lock
+	eventually(g.t, 20*time.Second, "a lock on all nodes", func() bool {
+		l = take(g.t, c, path, opts...)
+		if count(l.at) == len(g.nodes) {
+			return true
+		}
+		_ = l.Unlock(g.t.Context())
+		return false
+	})
+	return l
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,15 +59,7 @@ func TestAMinorityMayFail(t *testing.T) {
 					}
 				}
 				cycle()
-				var held *Lock
-				eventually(t, 10*time.Second, "a lock on all nodes", func() bool {
-					held = mustLock(t, c, "/held", WithTTL(2*ttl))
-					if count(held.at) == n {
-						return true
-					}
-					_ = held.Unlock(t.Context())
-					return false
-				})
+				held := g.takeAll(c, "/held", WithTTL(2*ttl))
 				first := held.Deadline()
 				for i := range (n - 1) / 2 {
 					fail(g, i)
@@ -95,7 +88,7 @@ func TestAMajorityThatFailsIsAnErrorInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := startGroup(t, 3)
 			c := g.client(WithTTL(time.Second))
-			l := mustLock(t, c, "/held")
+			l := take(t, c, "/held")
 			fail(g.nodes[0])
 			fail(g.nodes[2])
 			begin := time.Now()
@@ -140,15 +133,12 @@ func TestAMajorityThatFailsIsAnErrorInTime(t *testing.T) {
 // back onto a node that has lost it.
 func TestALockIsLostWithItsQuorum(t *testing.T) {
 	g := startGroup(t, 3)
-	c := g.client(WithTTL(600 * time.Millisecond))
-	l := mustLock(t, c, "/r")
+	c := g.client(WithTTL(1500 * time.Millisecond))
+	l := g.takeAll(c, "/r")
 	owner := string(l.Stamp().Owner)
-	if n := g.holders(owner); n != 3 {
-		t.Fatalf("held on %d nodes", n)
-	}
 	g.nodes[1].admin.Del(t.Context(), keyR)
 	first := l.Deadline()
-	eventually(t, 5*time.Second, "renewed twice", func() bool { return l.Err() != nil || l.Deadline().Sub(first) > 400*time.Millisecond })
+	eventually(t, 5*time.Second, "renewed twice", func() bool { return l.Err() != nil || l.Deadline().Sub(first) > time.Second })
 	if err := l.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,7 +161,7 @@ func TestALockIsLostWithItsQuorum(t *testing.T) {
 
 func TestAQuorumOfAnotherOwnerIsATakeover(t *testing.T) {
 	g := startGroup(t, 3)
-	l := mustLock(t, g.client(), "/r")
+	l := take(t, g.client(), "/r")
 	for _, p := range g.nodes[1:] {
 		p.admin.Set(t.Context(), keyR, "99:another", time.Minute)
 	}
@@ -202,12 +192,24 @@ func runs(cmd redis.Cmder, s *redis.Script) bool {
 	return len(args) > 1 && args[0] == "evalsha" && args[1] == s.Hash()
 }
 
-// soon waits for an event that a test which fails may never bring about.
-func soon(event <-chan struct{}) {
+// either waits for an event that may not come before the call is over.
+func either(event, over <-chan struct{}) {
 	select {
 	case <-event:
-	case <-time.After(10 * time.Second):
+	case <-over:
 	}
+}
+
+// inTheEnd repeats a scenario until it came about: on a busy machine a node may
+// not answer within its 50 ms, and then there is nothing to see.
+func inTheEnd(t *testing.T, cameAbout func() bool) {
+	t.Helper()
+	for range 10 {
+		if cameAbout() || t.Failed() {
+			return
+		}
+	}
+	t.Error("it never came about: this test showed nothing")
 }
 
 func loadScripts(t *testing.T, g *group) {
@@ -223,73 +225,88 @@ func loadScripts(t *testing.T, g *group) {
 // Between the grants and the write-back a node gives the lock to another. What
 // was granted there counts no more: the other's token may be the same.
 func TestAGrantThatWasTakenAwayDoesNotCount(t *testing.T) {
-	g := startGroup(t, 3)
-	loadScripts(t, g)
-	if got := g.nodes[2].acquire("third"); got != "ok 1" {
-		t.Fatal(got)
-	}
-	c := g.hooked(func(node int) redis.Hook {
-		return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
-			if node == 1 && runs(cmd, writebackScript) {
-				g.nodes[1].admin.Del(ctx, keyR)
-				g.nodes[1].acquire("another")
-			}
-			return next(ctx, cmd)
-		})
-	}, WithPlainCounter())
-	l, err := c.TryLock(t.Context(), "/r")
-	if !errors.Is(err, ErrNoQuorum) || !errors.Is(err, ErrNotAcquired) {
-		t.Errorf("got %v, %v", l, err)
-	}
-	if l != nil {
-		_ = l.Unlock(t.Context())
-	}
-	c.work.wait()
-	if got := g.nodes[1].admin.Get(t.Context(), keyR).Val(); got != "2:another" {
-		t.Errorf("another's key holds %q", got)
-	}
-	if got := g.nodes[0].admin.Get(t.Context(), keyR).Val(); got != "" {
-		t.Errorf("%q was not given back", got)
-	}
+	inTheEnd(t, func() bool {
+		g := startGroup(t, 3)
+		loadScripts(t, g)
+		if got := g.nodes[2].acquire("third"); got != "ok 1" {
+			t.Fatal(got)
+		}
+		var taken atomic.Bool
+		c := g.hooked(func(node int) redis.Hook {
+			return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+				if node == 1 && runs(cmd, writebackScript) {
+					g.nodes[1].admin.Del(ctx, keyR)
+					taken.Store(strings.HasPrefix(g.nodes[1].acquire("another"), "ok 2"))
+				}
+				return next(ctx, cmd)
+			})
+		}, WithPlainCounter())
+		l, err := c.TryLock(t.Context(), "/r")
+		if !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("got %v, %v", l, err)
+		}
+		if l != nil {
+			_ = l.Unlock(t.Context())
+		}
+		c.work.wait()
+		if !taken.Load() {
+			return false
+		}
+		if got := g.nodes[1].admin.Get(t.Context(), keyR).Val(); got != "2:another" {
+			t.Errorf("another's key holds %q", got)
+		}
+		if got := g.nodes[0].admin.Get(t.Context(), keyR).Val(); got != "" {
+			t.Errorf("%q was not given back", got)
+		}
+		return true
+	})
 }
 
 // A third node grants the lock after the token was chosen, with a higher one.
 // It must not take the place of a node that was lost meanwhile: whoever comes
 // next may be given a token between the two.
 func TestALateGrantDoesNotCount(t *testing.T) {
-	g := startGroup(t, 3)
-	loadScripts(t, g)
-	g.nodes[2].admin.Set(t.Context(), "{fencegate}:token", 100, 0)
-	chosen := make(chan struct{})
-	granted := make(chan struct{})
-	c := g.hooked(func(node int) redis.Hook {
-		return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
-			switch {
-			case node == 2 && runs(cmd, acquireScript):
-				defer close(granted)
-				err := next(ctx, cmd)
-				soon(chosen)
-				return err
-			case node == 1 && runs(cmd, writebackScript):
-				g.nodes[1].admin.Del(ctx, keyR)
-				g.nodes[1].acquire("another")
-				close(chosen)
-				soon(granted)
-			}
-			return next(ctx, cmd)
-		})
-	}, WithPlainCounter(), WithTTL(10*time.Second))
-	l, err := c.TryLock(t.Context(), "/r")
-	if !errors.Is(err, ErrNoQuorum) {
-		t.Errorf("got %v, %v", l, err)
-	}
-	if l != nil {
-		_ = l.Unlock(t.Context())
-	}
-	c.work.wait()
-	if got := g.nodes[2].admin.Get(t.Context(), keyR).Val(); got != "" {
-		t.Errorf("the late grant %q was not given back", got)
-	}
+	inTheEnd(t, func() bool {
+		g := startGroup(t, 3)
+		loadScripts(t, g)
+		g.nodes[2].admin.Set(t.Context(), "{fencegate}:token", 100, 0)
+		chosen, granted := make(chan struct{}), make(chan struct{})
+		var came atomic.Int32
+		c := g.hooked(func(node int) redis.Hook {
+			return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
+				switch {
+				case node == 2 && runs(cmd, acquireScript):
+					defer close(granted)
+					err := next(ctx, cmd)
+					if err == nil {
+						came.Add(1)
+					}
+					either(chosen, ctx.Done())
+					return err
+				case node == 1 && runs(cmd, writebackScript):
+					g.nodes[1].admin.Del(ctx, keyR)
+					if strings.HasPrefix(g.nodes[1].acquire("another"), "ok 2") {
+						came.Add(1)
+					}
+					close(chosen)
+					either(granted, ctx.Done())
+				}
+				return next(ctx, cmd)
+			})
+		}, WithPlainCounter(), WithTTL(10*time.Second))
+		l, err := c.TryLock(t.Context(), "/r")
+		if !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("got %v, %v", l, err)
+		}
+		if l != nil {
+			_ = l.Unlock(t.Context())
+		}
+		c.work.wait()
+		if got := g.nodes[2].admin.Get(t.Context(), keyR).Val(); got != "" {
+			t.Errorf("the late grant %q was not given back", got)
+		}
+		return came.Load() == 2
+	})
 }
 
 // A late grant of a lock that is held by then is given back as well.
@@ -300,14 +317,14 @@ func TestALateGrantIsGivenBack(t *testing.T) {
 	c := g.hooked(func(node int) redis.Hook {
 		return hookFunc(func(ctx context.Context, cmd redis.Cmder, next redis.ProcessHook) error {
 			if node == 2 && runs(cmd, acquireScript) {
-				soon(held)
+				either(held, t.Context().Done())
 				ctx = context.WithoutCancel(ctx)
 			}
 			return next(ctx, cmd)
 		})
 	})
 	l, err := c.Lock(t.Context(), "/r")
-	close(held)
+	close(held) // the third node is asked now
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -330,7 +347,7 @@ func TestADeadNodeIsNotWaitedFor(t *testing.T) {
 	c := g.client(WithTTL(time.Minute))
 	cycle := func() {
 		t.Helper()
-		if err := mustLock(t, c, "/r").Unlock(t.Context()); err != nil {
+		if err := take(t, c, "/r").Unlock(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -360,24 +377,22 @@ func TestAQuorumHeals(t *testing.T) {
 		g, f := startGroup(t, 3), startFence(t)
 		ahead := fence.Token(time.Now().Add(time.Hour).UnixMicro())
 		f.raise("/r", ahead, "another")
-		c := g.client(WithFence(f.URL), WithTTL(time.Second))
+		c := g.client(WithFence(f.URL), WithTTL(3*time.Second))
 		if dead {
 			g.nodes[0].kill()
 		}
-		l := mustLock(t, c, "/r")
+		l := take(t, c, "/r")
 		if l.Token() != ahead+1 || f.mark("/r").Owner != l.Stamp().Owner {
 			t.Errorf("token %s, mark %v", l.Token(), f.mark("/r"))
 		}
 		if n := g.holders(string(l.Stamp().Owner)); n < 2 {
 			t.Errorf("held on %d nodes by the new owner", n)
 		}
-		if err := l.renew(); err != nil {
-			t.Error(err)
-		}
+		eventually(t, 10*time.Second, "renewed", func() bool { return l.renew() == nil })
 		if err := l.Unlock(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if next := mustLock(t, c, "/r"); next.Token() <= l.Token() {
+		if next := take(t, c, "/r"); next.Token() <= l.Token() {
 			t.Errorf("token %s after %s", next.Token(), l.Token())
 		}
 	}
@@ -386,18 +401,20 @@ func TestAQuorumHeals(t *testing.T) {
 func TestRedlockTakesSeveralNamesToo(t *testing.T) {
 	g := startGroup(t, 3)
 	c := g.client(WithPlainCounter())
-	l, err := c.TryLockMulti(t.Context(), []string{"/b", "/a"})
+	l, err := c.LockMulti(t.Context(), []string{"/b", "/a"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var held *HeldError
-	if _, err := c.TryLockMulti(t.Context(), []string{"/c", "/b"}); !errors.As(err, &held) || held.Resource.Key() != "/b" {
-		t.Errorf("got %v", err)
+	eventually(t, 10*time.Second, "all nodes have told who is in the way", func() bool {
+		_, err := c.TryLockMulti(t.Context(), []string{"/c", "/b"})
+		return errors.As(err, &held)
+	})
+	if held.Resource.Key() != "/b" {
+		t.Errorf("got %v", held)
 	}
-	mustLock(t, c, "/c")
-	if err := l.renew(); err != nil {
-		t.Error(err)
-	}
+	take(t, c, "/c")
+	eventually(t, 10*time.Second, "renewed", func() bool { return l.renew() == nil })
 	if err := l.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
