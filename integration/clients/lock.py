@@ -53,7 +53,7 @@ class Lock:
 
     def renew(self):
         pause = self.ttl / 3
-        while not self.released.wait(pause):
+        while not self.released.wait(pause) and clock() < self.deadline:
             pause = self.ttl / 20
             with contextlib.suppress(OSError):  # until the deadline
                 if self.extend("renew", [self.key])[0] != "ok":

@@ -21,7 +21,7 @@ lock() { # RESOURCE: returns 0 when it is held and earlier holders are cut off
 }
 renew() { # in the background, for as long as this shell lives
     local pause=$((TTL / 3)) got
-    while sleep "${pause}e-3" && kill -0 $$; do
+    while sleep "${pause}e-3" && held && kill -0 $$; do
         sent=$(now) pause=100 got=$(lua renew 1 "$key" "$owner" "$TTL") || :
         case $got in ok*) extend; pause=$((TTL / 3)) ;; missing* | other*) echo 0 >"$lease"; return ;; esac
     done &
