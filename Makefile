@@ -4,10 +4,10 @@ STATE := fencegate-state
 ARGS  :=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test soak lint setup clean
+.PHONY: help build demo run test soak bench-lock lint setup clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile bin/fencegate
 	go build -o bin/fencegate ./cmd/fencegate
@@ -27,6 +27,10 @@ test: setup ## all tests with the race detector, random ones at a tenth
 
 soak: setup ## the same with full counts; takes hours
 	FENCEGATE_SOAK=1 go test -race -count=1 -timeout 6h ./...
+
+# A module of its own, so that the other libraries are no dependencies here.
+bench-lock: setup ## what a lock costs, against redislock and redsync
+	cd integration/bench-lock && go vet . && go run . $(ARGS)
 
 lint: setup ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; fi
