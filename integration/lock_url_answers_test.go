@@ -193,3 +193,22 @@ func TestHelperTranslatesNames(t *testing.T) {
 	}
 	h.done()
 }
+
+// Nor is a write with a token of its own that was sent and not answered told
+// otherwise than the lock's.
+func TestHelperTellsOfItsOwnToken(t *testing.T) {
+	t.Parallel()
+	f := newFakeFence(t, func(w http.ResponseWriter, _ *http.Request) {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			conn.Close()
+		}
+	})
+	h := help(t, harness.Redis(t, savesNow...).Addr(), f.URL)
+	if a := h.asks("PUT", "/SECRET"+report, "X-Fencing-Token: 7"); a.String() != "504 outcome_unknown" || a.header.Get("Retry-After") == "" {
+		t.Errorf("it is answered %v\n%s", a, a.body)
+	}
+	if seen := f.got(); len(seen) != 1 {
+		t.Errorf("it was sent %d times", len(seen))
+	}
+	h.done()
+}
