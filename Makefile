@@ -4,7 +4,7 @@ STATE := fencegate-state
 ARGS  :=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test soak bench lint setup clean
+.PHONY: help build demo run test soak bench torture lint setup clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
