@@ -13,8 +13,8 @@ type attempt struct {
 	context.Context // Background, for its values
 	end             time.Time
 
-	once   sync.Once
-	timed  context.Context
+	mu     sync.Mutex
+	timed  context.Context // with a timer; nil as long as nobody asked for Done
 	cancel context.CancelFunc
 }
 
@@ -30,21 +30,33 @@ func (a *attempt) Deadline() (time.Time, bool) { return a.end, true }
 
 // Done implements context.Context, with a timer from the first call on.
 func (a *attempt) Done() <-chan struct{} {
-	a.once.Do(func() { a.timed, a.cancel = context.WithDeadline(context.Background(), a.end) })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timed == nil {
+		a.timed, a.cancel = context.WithDeadline(context.Background(), a.end)
+	}
 	return a.timed.Done()
 }
 
-// Err implements context.Context.
+// Err implements context.Context. It goes by the clock, so that it knows of the
+// end when the socket does; and once there is a timer it agrees with Done, also
+// after free: what was derived from the context may still look.
 func (a *attempt) Err() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timed != nil && a.timed.Err() != nil {
+		return a.timed.Err()
+	}
 	if time.Now().Before(a.end) {
 		return nil
 	}
 	return context.DeadlineExceeded
 }
 
-// free ends the timer, if there is one. Nobody may use the context any more.
+// free ends the timer, if there is one. The attempt is over.
 func (a *attempt) free() {
-	a.once.Do(func() {})
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.cancel != nil {
 		a.cancel()
 	}

@@ -74,6 +74,37 @@ func newLedgerFile(t *testing.T) (fence.Meta, string) {
 	return meta, dir
 }
 
+// A pipe in the place of a file has nothing to say, and is not waited for.
+func TestPipesAreNotWaitedFor(t *testing.T) {
+	for _, name := range []string{ledgerName, suspectName} {
+		_, dir := newLedgerFile(t)
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for what, open := range map[string]func() error{
+			"open":    func() error { return openError(t, dir, Options{}) },
+			"inspect": func() error { _, err := Inspect(t.Context(), dir, soon, nil); return err },
+			"floor":   func() error { _, _, err := RaiseFloor(t.Context(), dir, soon, Floor{Token: 5}); return err },
+			"repair":  func() error { _, err := MakeSound(t.Context(), dir, soon, RepairOptions{DryRun: true}); return err },
+		} {
+			ended := make(chan error, 1)
+			go func() { ended <- open() }()
+			select {
+			case err := <-ended:
+				if want := (&fence.OpenError{}); !errors.As(err, &want) {
+					t.Errorf("%s with a pipe as %s: %v", what, name, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s waits for what a pipe as %s may say", what, name)
+			}
+		}
+	}
+}
+
 func TestOpenForeign(t *testing.T) {
 	meta, dir := newLedgerFile(t)
 	other := strings.Repeat("0", 32)
