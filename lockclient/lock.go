@@ -35,7 +35,8 @@ type shared struct {
 	ctx    context.Context // ends with the lease
 	end    context.CancelCauseFunc
 	lostCh chan struct{}
-	kept   chan struct{} // closed when the keeper has returned
+	keeper *time.Timer   // runs keep when there is something to look after
+	kept   chan struct{} // closed when that has returned
 	// turn is held by whoever asks Redis to change this lock's keys: a renewal
 	// with the old owner must not meet a re-mint under way.
 	turn chan struct{}
@@ -64,7 +65,8 @@ func newLock(c *Client, want *wanted, stamp fence.Stamp, le lease, at members, l
 		s.tree = slices.Repeat([]bool{true}, len(want.resources))
 	}
 	s.ctx, s.end = context.WithCancelCause(context.Background())
-	go s.keep()
+	// Most locks are given back before that: they cost no goroutine.
+	s.keeper = time.AfterFunc(min(renewAfter(want.ttl), keepTick, s.Remaining()), s.keep)
 	return &Lock{shared: s}
 }
 
@@ -217,7 +219,9 @@ func (s *shared) finish(ctx context.Context) (lost *LostError, a answer, last bo
 	s.end(ErrReleased) // no effect on a lost lock, whose cause is set
 	s.mu.Unlock()
 
-	<-s.kept // the keeper ends with the context
+	if !s.keeper.Stop() {
+		<-s.kept // it ends with the context
+	}
 	s.mu.Lock()
 	r, at := s.set.request(s.stamp.Owner, s.set.ttl), s.at
 	s.mu.Unlock()
