@@ -4,10 +4,10 @@ STATE := fencegate-state
 ARGS  :=
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo run test soak bench lint setup clean
+.PHONY: help build demo run test soak bench bench-lock torture lint setup clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## compile bin/fencegate
 	go build -o bin/fencegate ./cmd/fencegate
@@ -38,6 +38,10 @@ SEED := 0
 TIME := 1m
 torture: setup ## all faults at once against the promises; SEED=n TIME=10m
 	go test -count=1 -v -timeout 6h -run 'TestTorture$$' ./integration/torture -seed=$(SEED) -time=$(TIME)
+
+# A module of its own, so that the other libraries are no dependencies here.
+bench-lock: setup ## what a lock costs, against redislock and redsync
+	cd integration/bench-lock && go vet . && go run . $(ARGS)
 
 lint: setup ## gofmt, go vet, staticcheck
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'not gofmt-ed:\n%s\n' "$$files"; exit 1; fi

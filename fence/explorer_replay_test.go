@@ -33,16 +33,17 @@ func TestExplorerReplay(t *testing.T) {
 			for k := range wandering {
 				ways = append(ways, x.wander(rand.New(rand.NewPCG(uint64(k), 1))))
 			}
-			for k, way := range ways {
-				synctest.Test(t, func(t *testing.T) {
+			// All in one bubble, because the race detector keeps 100 KB for each.
+			synctest.Test(t, func(t *testing.T) {
+				for k, way := range ways {
 					r := &replay{t: t, explorer: x, way: way}
 					r.run()
 					went, skipped = went+r.went, skipped+r.skipped
-				})
-				if t.Failed() {
-					t.Fatalf("on way %d", k)
+					if synctest.Wait(); t.Failed() {
+						t.Fatalf("on way %d", k)
+					}
 				}
-			}
+			})
 		})
 	}
 	t.Logf("%d steps, and %d that the gate's choices had made impossible", went, skipped)

@@ -26,43 +26,50 @@ func TestSimulation(t *testing.T) {
 		seeds = 300
 	}
 	if *simSeed != 0 {
-		simulate(t, *simSeed)
+		synctest.Test(t, func(t *testing.T) { simulate(t, *simSeed) })
 		return
 	}
-	for seed := uint64(1); seed <= seeds && !t.Failed(); seed++ {
-		simulate(t, seed)
+	// Many in one bubble, because the race detector keeps 100 KB for each.
+	const perBubble = 50
+	for first := uint64(1); first <= seeds && !t.Failed(); first += perBubble {
+		synctest.Test(t, func(t *testing.T) {
+			for seed := first; seed < first+perBubble && !t.Failed(); seed++ {
+				simulate(t, seed)
+			}
+		})
 	}
 }
 
 const simSettle = 3 * time.Second
 
+// simulate is one history, in a bubble.
 func simulate(t *testing.T, seed uint64) {
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 1)), ledger: newFakeLedger()}
-		w.objects = [][]string{objects, {"/d", "/d/f"}, {"/d/f"}, {"/d", "/d/f", "/d/g"}, {"/t/1", "/t/n/1"}}[w.rng.IntN(5)]
-		w.last = map[string]Token{}
-		w.answered = map[string]Token{}
-		w.owners = map[string]Owner{}
-		w.start()
-		for range 20 + w.rng.IntN(60) {
-			w.step()
-			if w.failed {
-				break
-			}
-		}
-		w.windDown()
+	w := &world{t: t, seed: seed, began: time.Now(), rng: rand.New(rand.NewPCG(seed, 1)), ledger: newFakeLedger()}
+	w.objects = [][]string{objects, {"/d", "/d/f"}, {"/d/f"}, {"/d", "/d/f", "/d/g"}, {"/t/1", "/t/n/1"}}[w.rng.IntN(5)]
+	w.last = map[string]Token{}
+	w.answered = map[string]Token{}
+	w.owners = map[string]Owner{}
+	w.start()
+	for range 20 + w.rng.IntN(60) {
+		w.step()
 		if w.failed {
-			for _, line := range w.log {
-				t.Log(line)
-			}
+			break
 		}
-	})
+	}
+	w.windDown()
+	synctest.Wait()
+	if w.failed {
+		for _, line := range w.log {
+			t.Log(line)
+		}
+	}
 }
 
 // world is the gate with everything around it.
 type world struct {
 	t      *testing.T
 	seed   uint64
+	began  time.Time
 	rng    *rand.Rand
 	gate   *Gate
 	ledger *fakeLedger
@@ -83,11 +90,8 @@ type world struct {
 }
 
 func (w *world) logf(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf("%6.1fs ", time.Since(simEpoch).Seconds())+fmt.Sprintf(format, args...))
+	w.log = append(w.log, fmt.Sprintf("%6.1fs ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
 }
-
-// simEpoch is when synctest's clocks start.
-var simEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func (w *world) fail(format string, args ...any) {
 	w.failed = true

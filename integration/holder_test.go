@@ -32,11 +32,14 @@ type scene struct {
 // newScene starts Redis and a fencegate with these arguments.
 func newScene(t testing.TB, args ...string) *scene {
 	t.Helper()
-	s := &scene{t: t, redis: harness.Redis(t), fence: harness.Fencegate(t, args...)}
+	s := &scene{t: t, redis: harness.Redis(t, savesNow...), fence: harness.Fencegate(t, args...)}
 	s.rdb = redis.NewClient(&redis.Options{Addr: s.redis.Addr()})
 	t.Cleanup(func() { s.rdb.Close() })
 	return s
 }
+
+// savesNow has Redis save now and then, for it is warned of one that never does.
+var savesNow = []string{"--save", "3600 1000000"}
 
 const counterKey = "{fencegate}:token"
 

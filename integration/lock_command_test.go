@@ -13,12 +13,10 @@ import (
 )
 
 // lockCommand is fencegate lock on report. What follows in args are further
-// flags, "--", and the command.
+// flags, "--", and the command; -r and --redis replace what there is.
 func (s *scene) lockCommand(args ...string) *exec.Cmd {
 	s.t.Helper()
-	return exec.Command(harness.Build(s.t), append([]string{
-		"lock", "-r", report, "--redis", s.redis.Addr(), "--fence", s.fence.URL(),
-	}, args...)...)
+	return lockAt(s.t, s.redis.Addr(), s.fence.URL(), args...)
 }
 
 // lockScript runs a bash script under fencegate lock.

@@ -9,10 +9,22 @@ import (
 	"fencegate/integration/harness"
 )
 
-// lockAt is fencegate lock on report at any addresses.
+// lockAt is fencegate lock on report at any addresses. -r and --redis in args
+// replace these: both may be given more than once.
 func lockAt(t testing.TB, redis, fence string, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command(harness.Build(t), append([]string{"lock", "-r", report, "--redis", redis, "--fence", fence}, args...)...)
+	own := args
+	if end := slices.Index(args, "--"); end >= 0 {
+		own = args[:end]
+	}
+	all := []string{"lock", "--fence", fence}
+	if !slices.Contains(own, "-r") {
+		all = append(all, "-r", report)
+	}
+	if !slices.Contains(own, "--redis") {
+		all = append(all, "--redis", redis)
+	}
+	return exec.Command(harness.Build(t), append(all, args...)...)
 }
 
 // A wrong command line is told in one line with what was expected, nothing is
@@ -28,6 +40,10 @@ func TestLockWithWrongFlags(t *testing.T) {
 	with := func(flags ...string) []string {
 		i := slices.Index(good, "--")
 		return slices.Insert(slices.Clone(good), i, flags...)
+	}
+	running := func(command ...string) []string {
+		i := slices.Index(good, "--")
+		return append(slices.Clone(good[:i+1]), command...)
 	}
 	for _, c := range []struct {
 		name string
@@ -53,7 +69,19 @@ func TestLockWithWrongFlags(t *testing.T) {
 		{"namespace", with("--namespace", "{a}"), []string{`--namespace "{a}"`, "without { and }"}},
 		{"unknown flag", with("--nonsense"), []string{"unknown flag --nonsense"}},
 		{"no duration", with("--ttl", "soon"), []string{"--ttl", `"soon"`}},
-		{"password without scheme", with("--redis", "user:"+secret+"@127.0.0.1:1"), []string{"--redis", "redis://USER:PASSWORD@HOST:PORT/DB"}},
+		{"two Redis", with("--redis", "127.0.0.1:2"), []string{"--redis", "three or more"}},
+		{"Sentinel's password without Sentinel", with("--sentinel-password-file", "/etc/hostname"), []string{"--sentinel-password-file", "with --sentinel"}},
+		{"no password file", with("--redis-password-file", "/no/such"), []string{"--redis-password-file", "/no/such"}},
+		{"empty password file", with("--redis-password-file", "/dev/null"), []string{"--redis-password-file", "no password in its first line"}},
+		{"no seconds", with("-w", "soon"), []string{"-w", "60s", "number of seconds"}},
+		{"max hold below the TTL", with("--max-hold", "14s"), []string{"--max-hold 14s", "at least the --ttl 15s"}},
+		{"metrics nowhere", with("--metrics-textfile", "/no/such"), []string{"--metrics-textfile", "/no/such"}},
+		{"metrics of no name", with("--name", "Job 1"), []string{`--name "Job 1"`, "[a-z]"}},
+		{"http proxy for https", with("--http-proxy", "--fence", "https://127.0.0.1:1"), []string{"--http-proxy", "FENCEGATE_URL"}},
+		{"token expanded too early", running("curl", "-H", "X-Fencing-Token: ", "http://127.0.0.1:1"), []string{"X-Fencing-Token without a value", "sh -c"}},
+		{"owner expanded too early", running("sh", "-c", `curl -H 'x-fencing-owner: ' -T f http://127.0.0.1:1`), []string{"without a value"}},
+		{"token expanded too early, in quotes", running("sh", "-c", `curl http://127.0.0.1:1 -H "X-Fencing-Token: "`), []string{"X-Fencing-Token without a value"}},
+		{"password without scheme", with("--redis", "user:"+secret+"@127.0.0.1:1"), []string{"--redis", "rediss://USER:PASSWORD@HOST:PORT/DB"}},
 		{"password with port", with("--redis", secret+"@127.0.0.1:1"), []string{"--redis", "expected HOST:PORT"}},
 		{"password in a bad URL", with("--redis", "redis://:"+secret+"@127.0.0.1:port"), []string{"--redis", "expected HOST:PORT"}},
 		{"password in another URL", with("--redis", "http://:"+secret+"@127.0.0.1:1"), []string{"--redis", "expected HOST:PORT"}},

@@ -43,8 +43,8 @@ func TestReadmeSession(t *testing.T) {
 // sure".
 var (
 	inlineCode = regexp.MustCompile("`[^`\n]+`")
-	makeTarget = regexp.MustCompile(`\bmake ([a-z]+)`)
-	targetLine = regexp.MustCompile(`(?m)^([a-z]+):`)
+	makeTarget = regexp.MustCompile(`\bmake ([a-z-]+)`)
+	targetLine = regexp.MustCompile(`(?m)^([a-z-]+):`)
 )
 
 func TestReadmeNamesMakeTargetsThatExist(t *testing.T) {

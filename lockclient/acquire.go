@@ -4,44 +4,106 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"sort"
 	"strconv"
 	"time"
+
+	"github.com/hashicorp/go-multierror"
 
 	"fencegate/fence"
 )
 
-// claimWait is what the claim gets at least, however long the lock took.
-const claimWait = time.Second
+const (
+	// claimWait is what the claim gets at least, however long the lock took.
+	claimWait = time.Second
+	// maxNames is how many resources one lock may cover: a script looks at all
+	// of them while Redis serves nobody else.
+	maxNames = 128
+)
 
-func (c *Client) acquire(ctx context.Context, path string, try bool, opts []Option) (*Lock, error) {
+// wanted is what one call of Lock asks for.
+type wanted struct {
+	settings
+	resources []fence.Resource // sorted, each once
+	keys      lockKeys
+}
+
+// want resolves names: sorted, so that a lock has one order of names however
+// it is asked for, and without repetitions.
+func (s settings) want(paths []string) (*wanted, error) {
+	if len(paths) == 0 || len(paths) > maxNames {
+		return nil, fmt.Errorf("lockclient: %d names, one lock takes 1 to %d", len(paths), maxNames)
+	}
+	w := &wanted{settings: s, resources: make([]fence.Resource, 0, len(paths))}
+	var faults []error
+	for _, p := range paths {
+		r, err := fence.Canonical(p, s.names)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		w.resources = append(w.resources, r)
+	}
+	switch len(faults) {
+	case 0:
+	case 1:
+		return nil, faults[0]
+	default:
+		return nil, &multierror.Error{Errors: faults}
+	}
+	if len(paths) > 1 {
+		sort.Slice(w.resources, func(i, j int) bool { return w.resources[i].Key() < w.resources[j].Key() })
+		once := w.resources[:1]
+		for _, r := range w.resources[1:] {
+			if r != once[len(once)-1] {
+				once = append(once, r)
+			}
+		}
+		w.resources = once
+	}
+	w.keys = s.space.of(w.resources)
+	return w, nil
+}
+
+// request is the same in every call for one acquisition but for owner and TTL.
+func (w *wanted) request(owner fence.Owner, ttl time.Duration) request {
+	return request{keys: w.keys, owner: owner, ttl: ttl, plain: w.plain}
+}
+
+func (c *Client) acquire(ctx context.Context, paths []string, try bool, opts []Option) (*Lock, error) {
 	set, err := c.defaults.with(opts)
 	if err != nil {
 		return nil, err
 	}
-	resource, err := fence.Canonical(path, set.names)
+	want, err := set.want(paths)
 	if err != nil {
 		return nil, err
 	}
+	if set.reentrant {
+		if l, err := c.reenter(ctx, want); l != nil || err != nil {
+			return l, err
+		}
+	}
 	begin := time.Now()
-	l, err := c.acquireIn(ctx, set, resource, try)
+	l, err := c.acquireChecked(ctx, want, try)
 	set.metrics.acquired(set.name, time.Since(begin), err)
 	return l, err
 }
 
-func (c *Client) acquireIn(ctx context.Context, set settings, r fence.Resource, try bool) (*Lock, error) {
+func (c *Client) acquireIn(ctx context.Context, want *wanted, try bool) (*Lock, error) {
 	begin := time.Now()
-	wait := set.maxWait
+	wait := want.maxWait
 	if try {
 		wait = 0
 	}
-	l, err := c.waitFor(ctx, set, r, wait)
+	l, err := c.waitFor(ctx, want, wait)
 	if err != nil {
 		return nil, err
 	}
-	if set.fence == nil {
+	if want.fence == nil {
 		return l, nil
 	}
-	within, cancel := context.WithTimeoutCause(ctx, max(set.maxWait-time.Since(begin), claimWait), errMaxWait)
+	within, cancel := context.WithTimeoutCause(ctx, max(want.maxWait-time.Since(begin), claimWait), errMaxWait)
 	defer cancel()
 	if err := l.claim(within); err != nil {
 		l.abandon()
@@ -50,88 +112,38 @@ func (c *Client) acquireIn(ctx context.Context, set settings, r fence.Resource, 
 	return l, nil
 }
 
-// attempt asks Redis once for the lock. It returns the lock; or, with no
-// error, for how long another holds it.
-func (c *Client) attempt(ctx context.Context, set settings, r fence.Resource, timeout time.Duration) (*Lock, time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	select {
-	case c.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, 0, abandoned(ctx, timeout)
+// attempt asks once for the lock. It returns the lock; or, with no error, the
+// answer that says who holds it and for how long.
+func (c *Client) attempt(ctx context.Context, want *wanted, timeout time.Duration) (*Lock, answer, error) {
+	ttl, last := want.ttl, false
+	if want.maxHold > 0 && want.maxHold <= ttl {
+		ttl, last = want.maxHold, true
 	}
-	owner := newOwner()
-	sent := c.clock.now()
-	out := make(chan answer, 1)
-	c.work.run(func() {
-		// The slot is held for as long as the connection is.
-		defer func() { <-c.slots }()
-		out <- c.run(ctx, acquireScript, []string{set.keys.lock(r), set.keys.counter()},
-			string(owner), set.ttl.Milliseconds(), "0", set.tokens())
-	})
-	var a answer
-	select {
-	case a = <-out:
-	case <-ctx.Done():
-		c.work.run(func() {
-			if late := <-out; late.err != nil || late.status == statusOK {
-				c.discard(set, r, owner)
-			}
-		})
-		return nil, 0, abandoned(ctx, timeout)
+	r := want.request(newOwner(), ttl)
+	a := c.nodes.acquire(ctx, timeout, r)
+	if a.err != nil || a.status == statusHeld {
+		return nil, a, a.err
 	}
-	if a.err != nil {
-		// Whatever the error is, an earlier try inside go-redis may have
-		// taken the lock.
-		c.work.run(func() { c.discard(set, r, owner) })
-		return nil, 0, a.err
-	}
-	if a.status == statusHeld {
-		ms, _ := strconv.ParseInt(a.value, 10, 64)
-		return nil, time.Duration(ms) * time.Millisecond, nil
-	}
-	token, err := a.token(set.keys)
+	token, err := a.token(want.space.counter())
 	if err != nil {
-		return nil, 0, err
+		return nil, a, err
 	}
-	l := newLock(c, set, r, fence.Stamp{Token: token, Owner: owner, Client: set.client}, newLease(sent, set.ttl))
+	if a.note == noteExpired {
+		want.metrics.expiredBefore(want.name)
+	}
+	l := newLock(c, want, fence.Stamp{Token: token, Owner: r.owner, Client: want.client}, newLease(a.sent, ttl), a.at, last)
 	if err := l.check(); err != nil {
 		l.abandon()
-		return nil, 0, fmt.Errorf("%w before the lease was over", ErrRedisUnreachable)
+		return nil, a, fmt.Errorf("%w before the lease was over", ErrRedisUnreachable)
 	}
-	return l, 0, nil
+	return l, a, nil
 }
 
-// tokens is how the scripts are told what tokens follow.
-func (s settings) tokens() string {
-	if s.plain {
-		return "plain"
-	}
-	return "time"
+// left is for how long the holder's key lasts, as a "held" answer says.
+func (a answer) left() time.Duration {
+	ms, _ := strconv.ParseInt(a.value, 10, 64)
+	return time.Duration(ms) * time.Millisecond
 }
 
 // newOwner returns 130 random bits in base 32.
 func newOwner() fence.Owner { return fence.Owner(rand.Text()) }
-
-// discardWait bounds the clean-up after a call with an unknown result.
-const discardWait = 5 * time.Second
-
-// discard frees a lock that an unanswered call may have taken. The call may
-// still sit in a socket when Redis answers this one, so that "missing" is
-// believed only after a few looks. What this misses ends with the TTL.
-func (c *Client) discard(set settings, r fence.Resource, owner fence.Owner) {
-	ctx, cancel := context.WithTimeout(context.Background(), min(set.ttl, discardWait))
-	defer cancel()
-	for n, looks := 0, 0; looks < 4; n++ {
-		a := c.run(ctx, releaseScript, []string{set.keys.lock(r)}, string(owner), set.keys.channel(r))
-		if a.err == nil {
-			if a.status == statusOK {
-				return
-			}
-			looks++
-		}
-		if !pause(ctx, backoff(n)) {
-			return
-		}
-	}
-}

@@ -1,31 +1,66 @@
--- Takes a lock if its key is free, with a token above every earlier one.
+-- Takes a lock on one or more names if all their keys are free, with one token
+-- above every earlier one.
 -- KEYS[1]  lock key      holds "<token>:<owner>" and always expires
 -- KEYS[2]  counter key   holds the last token issued, shared by all locks
+-- KEYS[3…] further lock keys, taken together with the first or not at all
 -- ARGV[1]  owner         random, new for every acquisition
 -- ARGV[2]  TTL           milliseconds
 -- ARGV[3]  minimum token the new token is above it, "0" for none
 -- ARGV[4]  "time" or "plain": whether the token is also above Redis' clock (µs)
 -- Returns {"ok", token}          taken, or already taken by this same owner
+--         {"ok", token, "expired"} taken; an earlier lease had run out
 --         {"held", pttl}         another holds it for pttl ms; nothing changed
+--         {"held", pttl, key}    the same where several names are asked for
 --         {"exhausted", highest} no token is left below 2^53; nothing changed
 --         {"counter", text}      the counter is not a number; nothing changed
 -- All are strings: Lua's own number format loses digits above 10^14.
 -- A repeated call with the same owner does not extend the lease.
+--
+-- Beside each lock key {ns}:lock:<name> there is {ns}:held:<name> with the
+-- owner, which outlives it by a day and is deleted by release. Where it is found
+-- while the lock key is free, the lease ran out.
 
-local held = redis.call('GET', KEYS[1])
-if held then
-  local colon = string.find(held, ':', 1, true)
-  if colon and string.sub(held, colon + 1) == ARGV[1] then
-    return {'ok', string.sub(held, 1, colon - 1)}
+local locks = {KEYS[1]}
+for i = 3, #KEYS do locks[i - 1] = KEYS[i] end
+local n = #locks
+local ask = {KEYS[2]}
+for i = 1, n do
+  ask[1 + i] = locks[i]
+  ask[1 + n + i] = string.gsub(locks[i], '}:lock:', '}:held:', 1)
+end
+local got = redis.call('MGET', unpack(ask))
+
+local token, mine, busy = nil, 0, nil
+for i = 1, n do
+  local held = got[1 + i]
+  if held then
+    local colon = string.find(held, ':', 1, true)
+    if colon and string.sub(held, colon + 1) == ARGV[1] then
+      token, mine = string.sub(held, 1, colon - 1), mine + 1
+    else
+      busy = busy or i
+    end
   end
-  return {'held', string.format('%.0f', redis.call('PTTL', KEYS[1]))}
+end
+if mine == n then return {'ok', token} end
+-- Some keys of a lock of this owner have gone: it holds the rest until it
+-- releases them.
+for i = 1, n do
+  if mine > 0 and not busy and got[1 + i] then busy = i end
+end
+if busy then
+  local left = string.format('%.0f', redis.call('PTTL', locks[busy]))
+  if n > 1 then return {'held', left, locks[busy]} end
+  return {'held', left}
 end
 
-local counter = redis.pcall('GET', KEYS[2])
-if type(counter) == 'table' then
-  return {'counter', 'a value of another type'}
+local counter = got[1]
+if not counter then
+  if redis.call('EXISTS', KEYS[2]) == 1 then
+    return {'counter', 'a value of another type'}
+  end
+  counter = '0'
 end
-if not counter then counter = '0' end
 if not string.find(counter, '^%d+$') then
   return {'counter', string.sub(counter, 1, 40)}
 end
@@ -40,7 +75,22 @@ if highest >= 9007199254740991 then
   return {'exhausted', string.format('%.0f', highest)}
 end
 
-local token = string.format('%.0f', highest + 1)
+token = string.format('%.0f', highest + 1)
+for i = 1, n do
+  if not redis.call('SET', locks[i], token .. ':' .. ARGV[1], 'PX', ARGV[2], 'NX') then
+    for j = 1, i - 1 do redis.call('DEL', locks[j]) end
+    return redis.call('GET', locks[i]) -- of another type: Redis' own error
+  end
+end
 redis.call('SET', KEYS[2], token)
-redis.call('SET', KEYS[1], token .. ':' .. ARGV[1], 'PX', ARGV[2])
+local expired = false
+local day = string.format('%.0f', tonumber(ARGV[2]) + 86400000)
+for i = 1, n do
+  local beside = ask[1 + n + i]
+  if beside ~= locks[i] then
+    expired = expired or got[1 + n + i]
+    redis.call('SET', beside, ARGV[1], 'PX', day)
+  end
+end
+if expired then return {'ok', token, 'expired'} end
 return {'ok', token}

@@ -9,6 +9,8 @@ import (
 const (
 	backoffBase = 10 * time.Millisecond
 	backoffCap  = time.Second
+	// backoffSteps is the try from which the cap holds: 10 ms << 7 is above it.
+	backoffSteps = 7
 )
 
 // backoff returns how long to wait before try n+1: evenly spread ("full
@@ -16,7 +18,7 @@ const (
 // which failed together do not come back together.
 func backoff(n int) time.Duration {
 	bound := backoffCap
-	if n < 7 { // 10 ms << 7 is above the cap
+	if n < backoffSteps {
 		bound = backoffBase << n
 	}
 	return backoffBase + rand.N(bound-backoffBase+1)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const keyR = "{fencegate}:lock:/r"
@@ -24,9 +26,9 @@ func (s *server) mustBeFree(c *Client) {
 func TestClaimNamesTheLock(t *testing.T) {
 	s, f := startRedis(t), startFence(t)
 	l := mustLock(t, s.client(WithFence(f.URL), WithClient("host/job")), "/a%20b/%23c", WithTree())
-	want := claimRequest{"/a%20b/%23c", l.Token().String(), string(l.Stamp().Owner), "host/job", true}
-	if got := f.claimed(); len(got) != 1 || got[0] != want {
-		t.Errorf("claims %+v, want %+v", got, want)
+	want := []claimRequest{{Resource: "/a%20b/%23c", Token: l.Token().String(), Owner: string(l.Stamp().Owner), Client: "host/job", Tree: true}}
+	if d := cmp.Diff(want, f.claimed()); d != "" {
+		t.Error(d)
 	}
 	if !l.Tree() {
 		t.Error("the lock does not cover a tree")

@@ -8,9 +8,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client takes locks in one Redis. It is safe for concurrent use.
+// Client takes locks in one Redis, or in a quorum of several. It is safe for
+// concurrent use.
 type Client struct {
-	rdb      redis.UniversalClient
+	nodes    nodes
 	defaults settings
 	clock    clock
 	// slots bounds how many connections of the pool acquisitions use at once,
@@ -18,6 +19,7 @@ type Client struct {
 	slots   chan struct{}
 	waiters waiters
 	work    background
+	checks  checks
 	life    context.Context // ends with Close
 	end     context.CancelCauseFunc
 	http    *http.Client // for claims, when the caller brings none
@@ -33,33 +35,51 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if rdb == nil {
 		return nil, errors.New("lockclient: the redis client is nil")
 	}
+	n := newNode(0, rdb)
+	c, err := newClient([]*node{n}, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.nodes = &single{c, n}
+	return c, nil
+}
+
+func newClient(all []*node, opts []Option) (*Client, error) {
 	set, err := defaults().with(opts)
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{
-		rdb:      rdb,
 		defaults: set,
 		clock:    systemClock{},
-		slots:    make(chan struct{}, acquireSlots(rdb)),
+		slots:    make(chan struct{}, acquireSlots(all)),
 		http:     &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()},
 	}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
 
-// acquireSlots is half of the pool, 8 at most: an acquire takes well under a
-// millisecond of Redis' time, more would only queue there.
-func acquireSlots(rdb redis.UniversalClient) int {
-	size := 0
-	switch r := rdb.(type) {
-	case *redis.Client:
-		size = r.Options().PoolSize
-	case *redis.ClusterClient:
-		size = r.Options().PoolSize
+// acquireSlots is half of the smallest pool, 8 at most: an acquire takes well
+// under a millisecond of Redis' time, more would only queue there.
+func acquireSlots(all []*node) int {
+	slots := 8
+	for _, n := range all {
+		slots = min(slots, n.poolSize()/2)
 	}
-	return max(1, min(size/2, 8))
+	return max(1, slots)
 }
+
+// takeSlot reports false when ctx ended first.
+func (c *Client) takeSlot(ctx context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *Client) giveSlot() { <-c.slots }
 
 // Close ends waiting Lock calls with ErrClosed and returns when nothing runs
 // in the background any more: calls that Redis has not answered, the clean-up
@@ -78,31 +98,47 @@ func (c *Client) Close() error {
 // the lock outlives it.
 //
 // Errors: a *fence.PathError for a path that names no resource; ErrNotAcquired
-// when the wait was in vain, with ctx.Err() if the context ended it;
-// ErrRedisUnreachable, ErrTokenExhausted, ErrCounter, ErrClosed; with a fence
-// also ErrFenceUnreachable, *ClaimError, *FencedError, *TokenGapError and
-// *LostError. After any of them nothing is held.
+// when the wait was in vain, as a *HeldError that names who is in the way, with
+// ctx.Err() if the context ended it; ErrRedisUnreachable, ErrRedisVersion,
+// ErrTokenExhausted, ErrCounter, ErrClosed; from NewRedlock's clients also
+// ErrNoQuorum; with a fence also ErrFenceUnreachable, *ClaimError, *FencedError,
+// *TokenGapError and *LostError. After any of them nothing is held.
 func (c *Client) Lock(ctx context.Context, path string, opts ...Option) (*Lock, error) {
-	return c.acquire(ctx, path, false, opts)
+	return c.acquire(ctx, []string{path}, false, opts)
 }
 
 // TryLock is Lock that does not wait for another holder but returns
 // ErrNotAcquired at once. It still gives the fence up to WithMaxWait.
 func (c *Client) TryLock(ctx context.Context, path string, opts ...Option) (*Lock, error) {
-	return c.acquire(ctx, path, true, opts)
+	return c.acquire(ctx, []string{path}, true, opts)
+}
+
+// LockMulti takes one lock on several resources, all or none: one token, one
+// owner, one lease, one claim. Order and repetition of paths do not matter; up
+// to 128. While one of them is held, none is taken and the holders of the others
+// are not kept waiting. The errors are Lock's; HeldError names the resource that
+// was in the way.
+func (c *Client) LockMulti(ctx context.Context, paths []string, opts ...Option) (*Lock, error) {
+	return c.acquire(ctx, paths, false, opts)
+}
+
+// TryLockMulti is LockMulti that does not wait for other holders.
+func (c *Client) TryLockMulti(ctx context.Context, paths []string, opts ...Option) (*Lock, error) {
+	return c.acquire(ctx, paths, true, opts)
 }
 
 // Do runs f while holding the lock. The context given to f ends with ctx, and
-// with cause *LostError when the lock is lost. Do returns f's error joined with
-// that of the release: work that f finished is in doubt if the result matches
-// ErrNotHeld, while ErrRedisUnreachable alone only means that the next holder
-// has to wait for the TTL.
+// with cause *LostError when the lock is lost; it carries the lock for
+// WithReentrant. Do returns f's error joined with that of the release: work that
+// f finished is in doubt if the result matches ErrNotHeld, while
+// ErrRedisUnreachable alone only means that the next holder has to wait for the
+// TTL.
 func (c *Client) Do(ctx context.Context, path string, f func(context.Context, *Lock) error, opts ...Option) (err error) {
 	l, err := c.Lock(ctx, path, opts...)
 	if err != nil {
 		return err
 	}
-	within, cancel := context.WithCancelCause(ctx)
+	within, cancel := context.WithCancelCause(NewContext(ctx, l))
 	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
 	defer func() {
 		stop()

@@ -24,17 +24,21 @@
 //   - One failed renewal does not end a lease that still has time.
 //   - After Lock has returned, its token and owner never change.
 //   - Every lock key expires by itself. Close leaves no goroutine behind.
+//   - A lock on several names (LockMulti) is all or nothing, with one token.
+//   - With several independent Redis nodes (NewRedlock) all of this holds while a
+//     minority of them is dead, slow, frozen or empty, tokens included.
 //
 // # What it refuses
 //
 //   - Mutual exclusion by Redis alone is not promised: after a failover two
 //     clients can hold one lock. The fence keeps their writes apart; without
 //     WithFence nothing does, and Transport does not send.
-//   - It does not queue fairly across processes, nor lock recursively: a second
-//     Lock of a name waits for the first.
+//   - It does not queue fairly across processes, nor lock recursively unless told
+//     to (WithReentrant): a second Lock of a name waits for the first.
 //   - It does not undo or cut writes that have begun when a lease ends. That is
 //     what the fence is for.
-//   - It does not use several independent Redis nodes (Redlock).
+//   - A node of a quorum that lost its data must not come back by itself: see
+//     NewRedlock for when it may, and with what counter.
 //
 // CONTRACT.md has the keys, scripts, HTTP exchange and arithmetic for clients
 // in other languages.

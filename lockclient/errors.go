@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-multierror"
+
 	"fencegate/fence"
 )
 
@@ -25,6 +27,11 @@ var (
 	ErrTokenExhausted = errors.New("no token is left below 2^53")
 	// ErrCounter: the counter key holds something else than a number.
 	ErrCounter = errors.New("the token counter does not hold a number")
+	// ErrNoQuorum: of several independent nodes too few granted the lock. It comes
+	// as a *QuorumError, which says what each of them answered.
+	ErrNoQuorum = errors.New("no quorum of the redis nodes")
+	// ErrRedisVersion: Redis is older than 5 and cannot run the scripts.
+	ErrRedisVersion = errors.New("redis is too old")
 	// ErrClosed: the Client was closed.
 	ErrClosed = errors.New("the lock client is closed")
 )
@@ -41,15 +48,76 @@ var (
 	ErrTakenOver = fmt.Errorf("%w: a later acquisition has taken over", ErrNotHeld)
 )
 
+// ErrMaxHold is in the *LostError of a lock that was held for as long as
+// WithMaxHold allows.
+var ErrMaxHold = errors.New("held for as long as the maximum allows")
+
 // ErrLost matches every *LostError.
 var ErrLost = errors.New("the lock is lost")
+
+// HeldError: the lock was not acquired because another holds a resource. It
+// matches ErrNotAcquired.
+type HeldError struct {
+	Resource fence.Resource // the one that was in the way last
+	Waited   time.Duration
+	Err      error // ErrNotAcquired with, where a context ended the wait, its error and cause; or a *QuorumError
+}
+
+func (e *HeldError) Error() string {
+	s := fmt.Sprintf("%s: %v", e.Resource, e.Err)
+	if e.Waited > 0 {
+		s += fmt.Sprintf(": waited %v", e.Waited)
+	}
+	return s
+}
+
+func (e *HeldError) Unwrap() error { return e.Err }
+
+// QuorumError: too few of several independent nodes agreed. It matches
+// ErrNoQuorum; ErrNotAcquired if a node said that another holds the lock; and
+// ErrRedisUnreachable if so many nodes gave no answer that the others are no
+// quorum.
+type QuorumError struct {
+	Got, Need, Of int
+	Nodes         *multierror.Error // a *NodeError for each that did not agree
+
+	is     []error
+	silent int  // how many gave no answer
+	retry  bool // it may be otherwise soon
+}
+
+func (e *QuorumError) Error() string {
+	return fmt.Sprintf("%v: %d of %d agreed, %d are needed: %v", ErrNoQuorum, e.Got, e.Of, e.Need, e.Nodes)
+}
+
+// Unwrap returns what the error matches as a whole, and the nodes' errors.
+func (e *QuorumError) Unwrap() []error { return append([]error{ErrNoQuorum, e.Nodes}, e.is...) }
+
+// NodeError is what went wrong at one node. Err is not in the error chain: what
+// one node says is not true of the lock.
+type NodeError struct {
+	Index   int    // as given to NewRedlock, from 0
+	Address string // host and port
+	Err     error
+}
+
+func (e *NodeError) Error() string { return fmt.Sprintf("node %d (%s): %v", e.Index, e.Address, e.Err) }
+
+// inOneLine is how the nodes' errors are put together.
+func inOneLine(errs []error) string {
+	text := make([]string, len(errs))
+	for i, err := range errs {
+		text[i] = err.Error()
+	}
+	return strings.Join(text, "; ")
+}
 
 // LostReason says why a lease ended before it was released.
 type LostReason string
 
 const (
 	// Expired: the local deadline passed with no renewal due or tried (a
-	// pause), or Redis no longer has the key.
+	// pause), Redis no longer has the key, or WithMaxHold is reached (ErrMaxHold).
 	Expired LostReason = "expired"
 	// Stolen: Redis names another owner.
 	Stolen LostReason = "stolen"

@@ -63,14 +63,25 @@ func (f *fakeFence) judgeClaim(w http.ResponseWriter, r *http.Request) {
 	f.claims = append(f.claims, c)
 	f.mu.Unlock()
 	token, _ := fence.ParseToken(c.Token, fence.MaxToken)
-	if !f.judge(w, c.Resource, token, fence.Owner(c.Owner)) {
-		return
+	names := c.Resources
+	if c.Resource != "" {
+		names = []string{c.Resource}
+	}
+	for _, name := range names {
+		if !f.judge(w, name, token, fence.Owner(c.Owner)) {
+			return
+		}
 	}
 	covers := "object"
 	if c.Tree {
 		covers = "tree"
 	}
-	confirm(w, c.Resource, covers, c.Token)
+	var a claimAnswer
+	a.Token = c.Token
+	for _, name := range names {
+		a.Resources = append(a.Resources, claimedName{name, covers})
+	}
+	_ = json.NewEncoder(w).Encode(a)
 }
 
 func confirm(w http.ResponseWriter, resource, covers, token string) {
@@ -83,10 +94,10 @@ func (f *fakeFence) judge(w http.ResponseWriter, path string, token fence.Token,
 	mark := f.marks[path]
 	switch {
 	case token < mark.Token:
-		refuseWith(w, http.StatusPreconditionFailed, reasonStale, mark.Token, "")
+		refuseFor(w, path, http.StatusPreconditionFailed, reasonStale, mark.Token, "")
 		return false
 	case token == mark.Token && owner.Conflicts(mark.Owner):
-		refuseWith(w, http.StatusConflict, reasonOwnerConflict, mark.Token, "")
+		refuseFor(w, path, http.StatusConflict, reasonOwnerConflict, mark.Token, "")
 		return false
 	}
 	f.marks[path] = fence.Row{Token: token, Owner: owner}
@@ -120,11 +131,15 @@ func (f *fakeFence) claimed() []claimRequest {
 }
 
 func refuseWith(w http.ResponseWriter, status int, reason string, highest fence.Token, detail string) {
+	refuseFor(w, "", status, reason, highest, detail)
+}
+
+func refuseFor(w http.ResponseWriter, resource string, status int, reason string, highest fence.Token, detail string) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set(headerReason, reason)
 	if highest > 0 {
 		w.Header().Set(headerHighest, highest.String())
 	}
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(problem{Reason: reason, Highest: highest.String(), Detail: detail, RequestID: "req-7"})
+	_ = json.NewEncoder(w).Encode(problem{Resource: resource, Reason: reason, Highest: highest.String(), Detail: detail, RequestID: "req-7"})
 }

@@ -18,41 +18,41 @@ const healRounds = 5
 // token above ours (Redis lost its counter), a higher one is minted; while it
 // cannot answer yet, the claim waits, until ctx ends. The keeper renews the
 // lease meanwhile.
-func (l *Lock) claim(ctx context.Context) error {
+func (s *shared) claim(ctx context.Context) error {
 	live, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })()
-	defer context.AfterFunc(l.c.life, func() { cancel(ErrClosed) })()
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	defer context.AfterFunc(s.c.life, func() { cancel(ErrClosed) })()
 
 	var notYet error // why the fence could not answer an earlier try
 	for rounds, waits := 0, 0; ; {
-		tree, err := l.claimOnce(live, l.Stamp())
+		tree, err := s.claimOnce(live, s.Stamp())
 		if notYet != nil && live.Err() != nil && errors.Is(err, ErrFenceUnreachable) {
 			// Cut short, this try tells nothing; the earlier one tells why it took
 			// so long.
-			return l.claimEnded(ctx, notYet)
+			return s.claimEnded(ctx, notYet)
 		}
 		var fenced *FencedError
 		var refused *ClaimError
 		switch {
 		case err == nil:
-			l.mu.Lock()
-			l.tree = tree
-			l.mu.Unlock()
-			return l.check()
+			s.mu.Lock()
+			s.tree = tree
+			s.mu.Unlock()
+			return s.check()
 		case errors.As(err, &fenced) && rounds < healRounds:
 			rounds++
-			if err := l.remint(live, fenced); err != nil {
-				return l.claimEnded(ctx, err)
+			if err := s.remint(live, fenced); err != nil {
+				return s.claimEnded(ctx, err)
 			}
 		case errors.As(err, &refused) && refused.Status == http.StatusServiceUnavailable:
 			notYet = fmt.Errorf("%w: %w", ErrNotAcquired, err)
 			if !waitForFence(live, refused.RetryAfter, waits) {
-				return l.claimEnded(ctx, notYet)
+				return s.claimEnded(ctx, notYet)
 			}
 			waits++
 		default:
-			return l.claimEnded(ctx, err)
+			return s.claimEnded(ctx, err)
 		}
 	}
 }
@@ -73,12 +73,12 @@ func waitForFence(ctx context.Context, after time.Duration, n int) bool {
 }
 
 // claimEnded puts what ended the claim from outside before what it saw.
-func (l *Lock) claimEnded(ctx context.Context, err error) error {
+func (s *shared) claimEnded(ctx context.Context, err error) error {
 	var lost *LostError
 	switch {
-	case errors.As(context.Cause(l.ctx), &lost):
+	case errors.As(context.Cause(s.ctx), &lost):
 		return lost
-	case l.c.life.Err() != nil:
+	case s.c.life.Err() != nil:
 		return ErrClosed
 	case errors.Is(context.Cause(ctx), errMaxWait):
 		// The deadline is ours, the caller's context has not ended.
@@ -96,52 +96,53 @@ func (l *Lock) claimEnded(ctx context.Context, err error) error {
 // remint gives this lock a new owner and a token above what the fence has
 // seen, while it is still the holder in Redis. The new owner keeps writes of
 // whoever holds the same number apart from ours.
-func (l *Lock) remint(ctx context.Context, seen *FencedError) error {
-	old := l.Stamp()
+func (s *shared) remint(ctx context.Context, seen *FencedError) error {
+	old := s.Stamp()
 	above := max(seen.Highest, old.Token)
 	fresh := newOwner()
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	for n := 0; ; n++ {
-		sent := l.c.clock.now()
-		a := l.c.ask(ctx, callTimeout(l.set.ttl), remintScript,
-			[]string{l.set.keys.lock(l.resource), l.set.keys.counter()},
-			string(old.Owner), string(fresh), l.set.ttl.Milliseconds(), above.String(), l.set.tokens())
+		ttl, last := s.term()
+		s.mu.Lock()
+		at := s.at
+		s.mu.Unlock()
+		a := s.c.nodes.remint(ctx, callTimeout(s.set.ttl), s.set.request(old.Owner, ttl), fresh, above, at)
 		if a.err != nil {
 			// It may have been done: the same new owner is asked for again, and
 			// if that stays unanswered, its key is removed later.
-			if transient(a.err) && pause(ctx, min(backoff(n), l.set.ttl/10)) {
+			if transient(a.err) && pause(ctx, min(backoff(n), s.set.ttl/10)) {
 				continue
 			}
-			l.c.work.run(func() { l.c.discard(l.set, l.resource, fresh) })
+			s.c.nodes.discard(s.set.request(fresh, s.set.ttl))
 			return a.err
 		}
 		switch a.status {
 		case statusMissing:
-			return l.lose(Expired, errKeyGone)
+			return s.lose(Expired, s.keyGone(a.value))
 		case statusOther:
-			return l.lose(Stolen, nil)
+			return s.lose(Stolen, nil)
 		case statusExhausted:
 			if seen.Highest >= fence.DefaultMaxToken && old.Token < seen.Highest { // else it is the counter
 				return fmt.Errorf("%w: the fence's highest token for %s is %s, and marks do not go down: lock another name",
-					ErrTokenExhausted, l.resource, seen.Highest)
+					ErrTokenExhausted, seen.Resource, seen.Highest)
 			}
 		case statusBounded:
 			limit, _ := fence.ParseToken(a.value, fence.MaxToken)
-			return &TokenGapError{Resource: l.resource, Highest: seen.Highest, Limit: limit, CounterKey: l.set.keys.counter()}
+			return &TokenGapError{Resource: seen.Resource, Highest: seen.Highest, Limit: limit, CounterKey: s.set.space.counter()}
 		}
-		token, err := a.token(l.set.keys)
+		token, err := a.token(s.set.space.counter())
 		if err != nil {
 			return err
 		}
-		l.mu.Lock()
-		l.stamp.Token, l.stamp.Owner = token, fresh
-		l.mu.Unlock()
-		l.extend(sent)
+		s.mu.Lock()
+		s.stamp.Token, s.stamp.Owner, s.at = token, fresh, a.at
+		s.mu.Unlock()
+		s.extend(newLease(a.sent, ttl), last)
 		return nil
 	}
 }

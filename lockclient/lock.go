@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"fencegate/fence"
@@ -13,100 +16,138 @@ import (
 // releaseWait bounds the call to Redis inside Unlock.
 const releaseWait = 2 * time.Second
 
-// Lock is a lease on one resource, renewed in the background until Unlock. Its
-// token and owner do not change. All methods are safe for concurrent use.
+// Lock is a lease on one resource, or on several taken together, renewed in the
+// background until Unlock. Its token and owner do not change. All methods are
+// safe for concurrent use. With WithReentrant several Locks are handles to one
+// lease, which ends with the last Unlock.
 type Lock struct {
+	*shared
+	unlocked atomic.Bool // this handle
+}
+
+// shared is what all handles to one lease have in common.
+type shared struct {
 	c        *Client
-	set      settings
-	resource fence.Resource
+	set      *wanted
 	acquired time.Time
+	begun    instant // when the acquisition was first sent
 
 	ctx    context.Context // ends with the lease
 	end    context.CancelCauseFunc
 	lostCh chan struct{}
-	kept   chan struct{} // closed when the keeper has returned
-	// turn is held by whoever asks Redis to change this lock's key: a renewal
+	keeper *time.Timer   // runs keep when there is something to look after
+	kept   chan struct{} // closed when that has returned
+	// turn is held by whoever asks Redis to change this lock's keys: a renewal
 	// with the old owner must not meet a re-mint under way.
 	turn chan struct{}
 
 	mu         sync.Mutex
 	stamp      fence.Stamp
 	lease      lease
-	tree       bool // what the claim or WithTree says this lock covers
+	at         members // the nodes that hold the lock
+	last       bool    // the lease reaches WithMaxHold: no more renewals
+	tree       []bool  // what the claim or WithTree says is covered, by resource
 	renewErr   error
 	lost       *LostError
+	handles    int
 	released   bool
 	unanswered map[string]bool // writes whose fate is unknown, see Transport
 }
 
 // newLock starts renewing a lock that Redis has just given.
-func newLock(c *Client, set settings, r fence.Resource, stamp fence.Stamp, le lease) *Lock {
-	l := &Lock{
-		c: c, set: set, resource: r, acquired: time.Now(),
+func newLock(c *Client, want *wanted, stamp fence.Stamp, le lease, at members, last bool) *Lock {
+	s := &shared{
+		c: c, set: want, acquired: time.Now(), begun: le.sent,
 		lostCh: make(chan struct{}), kept: make(chan struct{}), turn: make(chan struct{}, 1),
-		stamp: stamp, lease: le, tree: set.tree,
+		stamp: stamp, lease: le, at: at, last: last, handles: 1,
 	}
-	l.ctx, l.end = context.WithCancelCause(context.Background())
-	go l.keep()
-	return l
+	if want.tree {
+		s.tree = slices.Repeat([]bool{true}, len(want.resources))
+	}
+	s.ctx, s.end = context.WithCancelCause(context.Background())
+	// Most locks are given back before that: they cost no goroutine.
+	s.keeper = time.AfterFunc(min(renewAfter(want.ttl), keepTick, s.Remaining()), s.keep)
+	return &Lock{shared: s}
 }
 
 // String shows no owner, whatever verb prints the lock.
 func (l *Lock) String() string {
-	return fmt.Sprintf("lock on %s (token %s)", l.resource, l.Token())
+	return fmt.Sprintf("lock on %s (token %s)", l.names(), l.Token())
 }
 
 // GoString is String, for %#v.
 func (l *Lock) GoString() string { return l.String() }
 
+// names lists what is locked, for messages.
+func (s *shared) names() string {
+	var b strings.Builder
+	for i, r := range s.set.resources {
+		switch {
+		case i == 8:
+			fmt.Fprintf(&b, " and %d more", len(s.set.resources)-i)
+			return b.String()
+		case i > 0:
+			b.WriteString(", ")
+		}
+		b.WriteString(r.String())
+	}
+	return b.String()
+}
+
 // Token returns the lock's token, higher than that of every earlier holder.
-func (l *Lock) Token() fence.Token { return l.Stamp().Token }
+func (s *shared) Token() fence.Token { return s.Stamp().Token }
 
 // Stamp returns what a request must carry to act for this lock, for programs
 // that cannot use Transport. Its owner is a secret: do not log it.
-func (l *Lock) Stamp() fence.Stamp {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stamp
+func (s *shared) Stamp() fence.Stamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stamp
 }
 
-// Resource returns what is locked.
-func (l *Lock) Resource() fence.Resource { return l.resource }
+// Resource returns what is locked; the first of Resources if it is several.
+func (s *shared) Resource() fence.Resource { return s.set.resources[0] }
 
-// Tree reports whether the lock covers everything below the resource too:
-// WithTree was given, or the fence's route says so.
-func (l *Lock) Tree() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.tree
+// Resources returns all that is locked, sorted by fence key.
+func (s *shared) Resources() []fence.Resource { return slices.Clone(s.set.resources) }
+
+// Tree reports whether the lock covers everything below its resource too:
+// WithTree was given, or the fence's route says so. Of several resources it
+// speaks of the first.
+func (s *shared) Tree() bool { return s.isTree(0) }
+
+func (s *shared) isTree(i int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tree != nil && s.tree[i]
 }
 
 // Context ends with the lease: with a *LostError as its cause when the lock is
-// lost, with ErrReleased after Unlock. It does not descend from the context
-// given to Lock, which bounds only the wait; Do's does.
-func (l *Lock) Context() context.Context { return l.ctx }
+// lost, with ErrReleased after the last Unlock. It does not descend from the
+// context given to Lock, which bounds only the wait; Do's does.
+func (s *shared) Context() context.Context { return s.ctx }
 
 // Lost returns a channel that is closed when the lock is lost. It stays open
 // after Unlock.
-func (l *Lock) Lost() <-chan struct{} { return l.lostCh }
+func (s *shared) Lost() <-chan struct{} { return s.lostCh }
 
 // Deadline returns when the lease ends, by the wall clock, unless a renewal
 // extends it. Remaining is not fooled when that clock is set.
-func (l *Lock) Deadline() time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lease.deadline()
+func (s *shared) Deadline() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.deadline()
 }
 
 // Remaining returns how long the lease holds if no renewal succeeds any more;
 // 0 when it is over, lost or released.
-func (l *Lock) Remaining() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.released || l.lost != nil {
+func (s *shared) Remaining() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.released || s.lost != nil {
 		return 0
 	}
-	return l.lease.left(l.c.clock.now())
+	return s.lease.left(s.c.clock.now())
 }
 
 // Err returns nil while the lease holds, else ErrReleased or a *LostError. It
@@ -114,24 +155,39 @@ func (l *Lock) Remaining() time.Duration {
 // any timer has.
 func (l *Lock) Err() error { return l.check() }
 
+func (l *Lock) check() error {
+	if l.unlocked.Load() {
+		return ErrReleased
+	}
+	return l.shared.check()
+}
+
 // Unlock releases the lock and stops renewing. It works when ctx is cancelled:
-// of ctx only the values are used, and Redis is given at most 2 s.
+// of ctx only the values are used, and Redis is given at most 2 s. Where other
+// handles to the lock are left (WithReentrant) only this one ends.
 //
 // Errors: ErrReleased when called again; ErrLeaseExpired when the lease had run
 // out, ErrTakenOver when a later acquisition holds the lock, both matching
 // ErrNotHeld and telling that work done under the lock may not have been alone;
 // ErrRedisUnreachable when the next holder has to wait for the TTL.
 func (l *Lock) Unlock(ctx context.Context) error {
-	lost, a, first := l.finish(ctx)
-	if !first {
+	if l.unlocked.Swap(true) {
 		return ErrReleased
 	}
-	l.set.metrics.held(l.set.name, time.Since(l.acquired))
+	lost, a, last := l.finish(ctx)
+	if last {
+		l.set.metrics.held(l.set.name, time.Since(l.acquired))
+	}
 	switch {
 	case lost != nil:
+		if last {
+			l.set.metrics.mismatch(l.set.name)
+		}
 		return lost.notHeld()
+	case !last:
+		return nil
 	case a.err != nil:
-		return fmt.Errorf("release %s: %w", l.resource, a.err)
+		return fmt.Errorf("release %s: %w", l.names(), a.err)
 	case a.status == statusOK:
 		return nil
 	}
@@ -147,44 +203,44 @@ func (l *Lock) Unlock(ctx context.Context) error {
 // holder has to wait for the TTL.
 func (l *Lock) abandon() { _, _, _ = l.finish(context.Background()) }
 
-// finish ends the lease and its renewal, and frees the key if it is ours. It
-// returns how the lease had been lost, if it had, what Redis answered, and
-// whether this was the first call.
-func (l *Lock) finish(ctx context.Context) (lost *LostError, a answer, first bool) {
-	_ = l.check() // a lease that is over is lost, not released
-	l.mu.Lock()
-	if l.released {
-		l.mu.Unlock()
-		return nil, answer{}, false
+// finish ends one handle. With the last it ends the lease and its renewal, and
+// frees the keys that are ours. It returns how the lease had been lost, if it
+// had, what Redis answered, and whether this was the last handle.
+func (s *shared) finish(ctx context.Context) (lost *LostError, a answer, last bool) {
+	_ = s.check() // a lease that is over is lost, not released
+	s.mu.Lock()
+	lost = s.lost
+	s.handles--
+	if s.handles > 0 {
+		s.mu.Unlock()
+		return lost, answer{}, false
 	}
-	l.released = true
-	lost = l.lost
-	l.end(ErrReleased) // no effect on a lost lock, whose cause is set
-	l.mu.Unlock()
+	s.released = true
+	s.end(ErrReleased) // no effect on a lost lock, whose cause is set
+	s.mu.Unlock()
 
-	<-l.kept // the keeper ends with the context
+	if !s.keeper.Stop() {
+		<-s.kept // it ends with the context
+	}
+	s.mu.Lock()
+	r, at := s.set.request(s.stamp.Owner, s.set.ttl), s.at
+	s.mu.Unlock()
+	ctx = context.WithoutCancel(ctx)
 	if lost != nil && lost.Reason != Fenced {
 		// The key is gone, another's, or about to expire: nothing to wait for.
-		l.c.work.run(func() { l.release(context.Background()) })
+		s.c.work.run(func() { s.c.nodes.release(ctx, releaseWait, r, at) })
 		return lost, answer{}, true
 	}
-	return lost, l.release(ctx), true
-}
-
-// release deletes the key if it is still ours, within a bounded time whatever
-// has become of ctx.
-func (l *Lock) release(ctx context.Context) answer {
-	return l.c.ask(context.WithoutCancel(ctx), releaseWait, releaseScript,
-		[]string{l.set.keys.lock(l.resource)}, string(l.Stamp().Owner), l.set.keys.channel(l.resource))
+	return lost, s.c.nodes.release(ctx, releaseWait, r, at), true
 }
 
 // check ends a lease that the clock says is over, and returns nil only while
 // it holds.
-func (l *Lock) check() error {
-	l.mu.Lock()
-	released, lost, over := l.released, l.lost, l.lease.left(l.c.clock.now()) == 0
-	renewErr := l.renewErr
-	l.mu.Unlock()
+func (s *shared) check() error {
+	s.mu.Lock()
+	released, lost, over := s.released, s.lost, s.lease.left(s.c.clock.now()) == 0
+	renewErr, last := s.renewErr, s.last
+	s.mu.Unlock()
 	switch {
 	case released:
 		return ErrReleased
@@ -192,29 +248,38 @@ func (l *Lock) check() error {
 		return lost
 	case !over:
 		return nil
+	case last:
+		return s.lose(Expired, fmt.Errorf("%w: %v", ErrMaxHold, s.set.maxHold))
 	case renewErr != nil:
-		return l.lose(Unreachable, renewErr)
+		return s.lose(Unreachable, renewErr)
 	default:
-		return l.lose(Expired, nil)
+		return s.lose(Expired, nil)
 	}
 }
 
 // lose ends the lease for a reason; the first one stays. It returns what the
 // lock's state is then.
-func (l *Lock) lose(reason LostReason, err error) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (s *shared) lose(reason LostReason, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case l.released:
+	case s.released:
 		return ErrReleased
-	case l.lost != nil:
-		return l.lost
+	case s.lost != nil:
+		return s.lost
 	}
-	l.lost = &LostError{Resource: l.resource, Token: l.stamp.Token, Reason: reason, Err: err}
-	l.end(l.lost)
-	close(l.lostCh)
-	l.set.metrics.lost(l.set.name)
-	return l.lost
+	s.lost = &LostError{Resource: s.Resource(), Token: s.stamp.Token, Reason: reason, Err: err}
+	s.end(s.lost)
+	close(s.lostCh)
+	return s.lost
 }
 
 var errKeyGone = errors.New("its key is gone from redis")
+
+// keyGone names the resource if the lock has several.
+func (s *shared) keyGone(key string) error {
+	if key == "" {
+		return errKeyGone
+	}
+	return fmt.Errorf("%w: that of %s", errKeyGone, s.set.resources[s.set.keys.index(key)])
+}

@@ -8,7 +8,27 @@ import (
 )
 
 // Metrics counts what locks go through. Each metric has the label "name" from
-// WithName. A nil *Metrics counts nothing.
+// WithName. A nil *Metrics counts nothing. What they mean, and when to act
+// (all begin with fencegate_lock_):
+//
+//   - wait_seconds{result}: from asking for a lock to having it or giving up. Act
+//     when acquired ones near WithMaxWait: holders are slow, or too many want one
+//     name.
+//   - acquire_failures_total{reason}: held, redis, fence, fenced, tokens, refused,
+//     lost, closed. held is contention; act on any other that does not stop, on
+//     tokens at once.
+//   - hold_seconds: from acquiring to releasing. Act when it nears what others are
+//     ready to wait; bound it with WithMaxHold.
+//   - lease_expired_total: leases of earlier holders, of any process, that had run
+//     out when the lock was next acquired: it is the next holder who counts, since a
+//     crashed one cannot. Act when it rises: holders crash or are paused, and only
+//     the fence keeps their late writes out.
+//   - renewals_total{result}: ok or failed. Single failures are harmless; act when
+//     failed keeps up with ok.
+//   - release_mismatch_total: locks that were no longer held when they were
+//     released. Act on each: work was done that may not have been alone.
+//   - redis_unavailable_seconds_total: how long held locks could not be renewed.
+//     Act when it grows by more than a third of a TTL at a time.
 type Metrics struct {
 	wait       *prometheus.HistogramVec
 	failures   *prometheus.CounterVec
@@ -40,9 +60,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		failures: counter("acquire_failures_total", "Locks that were not acquired.", "reason"),
 		hold: histogram("hold_seconds", "Time from acquiring a lock to releasing it.",
 			prometheus.ExponentialBuckets(0.01, 4, 9)),
-		expired:    counter("lease_expired_total", "Leases that ended before they were released, for whatever reason."),
+		expired:    counter("lease_expired_total", "Leases of earlier holders that had run out, found by the next holder."),
 		renewals:   counter("renewals_total", "Renewals by result; a failed one is tried again.", "result"),
-		mismatches: counter("release_mismatch_total", "Releases of locks that Redis no longer knew as ours."),
+		mismatches: counter("release_mismatch_total", "Locks that were no longer held when they were released."),
 		down:       counter("redis_unavailable_seconds_total", "Time during which held locks could not be renewed, summed over locks."),
 	}
 }
@@ -96,7 +116,7 @@ func (m *Metrics) held(name string, d time.Duration) {
 	}
 }
 
-func (m *Metrics) lost(name string) {
+func (m *Metrics) expiredBefore(name string) {
 	if m != nil {
 		m.expired.WithLabelValues(name).Inc()
 	}

@@ -94,7 +94,7 @@ func TestMetricsOfALostLease(t *testing.T) {
 	within(t, 5*time.Second, l.Lost(), "lost")
 	_ = l.Unlock(context.Background())
 	got := values(t, reg)
-	if got["lease_expired_total{name=default}"] != 1 || got["renewals_total{name=default,result=failed}"] < 1 {
+	if got["renewals_total{name=default,result=failed}"] < 1 || got["release_mismatch_total{name=default}"] != 1 {
 		t.Error(got)
 	}
 	if d := got["redis_unavailable_seconds_total{name=default}"]; d <= 0 || d > 0.6 {

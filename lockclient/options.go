@@ -32,10 +32,14 @@ type settings struct {
 	name    string
 	client  string
 	names   fence.NameOptions
-	keys    keyspace
+	space   keyspace
 	fence   *origin // nil: no fence
 	http    *http.Client
 	metrics *Metrics
+
+	maxHold   time.Duration // 0: none
+	reentrant bool
+	warn      func(string) // nil: nobody listens
 }
 
 func defaults() settings {
@@ -44,7 +48,7 @@ func defaults() settings {
 		maxWait: defaultMaxWait,
 		name:    "default",
 		client:  defaultClient(),
-		keys:    keyspace{"{fencegate}:"},
+		space:   keyspace{"{fencegate}:"},
 	}
 }
 
@@ -95,6 +99,42 @@ func WithMaxWait(d time.Duration) Option {
 	}
 }
 
+// WithMaxHold ends the lease d after it was acquired, however often it could
+// be renewed: a holder that hangs does not keep the others out for ever. The lock
+// is then lost as Expired, with ErrMaxHold, and Redis frees it. At least 100 ms;
+// 0, the default, sets no bound.
+func WithMaxHold(d time.Duration) Option {
+	return func(s *settings) error {
+		if d != 0 && d < minTTL {
+			return fmt.Errorf("max hold: %v is neither 0 nor at least %v", d, minTTL)
+		}
+		s.maxHold = d
+		return nil
+	}
+}
+
+// WithReentrant makes Lock, TryLock and Do return another handle to a lock that
+// their context carries (NewContext, and the context of Do's function), if it is
+// of the same client and namespace and covers what is asked for. The handle has
+// the same token and lease; the lock is released by the last Unlock. Other
+// options are then without effect.
+//
+// A carried lock that is lost gives its *LostError: work that began under it must
+// not go on under another. One that was released, or that covers nothing of what
+// is asked for, does not count, and a new lock is taken. If it covers only a part,
+// the result is ErrNotAcquired at once, as waiting for oneself would never end.
+func WithReentrant() Option {
+	return func(s *settings) error { s.reentrant = true; return nil }
+}
+
+// WithWarn calls f, at most once for each, with what Check finds wrong in
+// Redis' settings when the client takes its first lock. It may be called from
+// another goroutine and must not take locks of the same client. Given to Lock it
+// has no effect.
+func WithWarn(f func(string)) Option {
+	return func(s *settings) error { s.warn = f; return nil }
+}
+
 // WithTree claims everything at and below the resource, and lets the Transport
 // write there.
 func WithTree() Option {
@@ -139,7 +179,7 @@ func WithNamespace(ns string) Option {
 		if err != nil {
 			return err
 		}
-		s.keys = keys
+		s.space = keys
 		return nil
 	}
 }

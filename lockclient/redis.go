@@ -15,32 +15,17 @@ import (
 type answer struct {
 	status string
 	value  string
+	note   string  // the third element, if any
+	sent   instant // before the first byte was sent
 	err    error
+	at     members // where "ok" holds
+	// partial is set beside "held" when it is not a quorum that says so.
+	partial error
 }
 
 // callTimeout bounds one call to Redis. A quarter of the TTL leaves room for
 // two further tries between a renewal's due time and the deadline.
 func callTimeout(ttl time.Duration) time.Duration { return min(ttl/4, 2*time.Second) }
-
-// ask runs a script and returns its answer, or ErrRedisUnreachable as soon as
-// timeout has passed or ctx has ended. The script may then still take effect.
-//
-// It runs in the background because go-redis does not interrupt a socket read
-// when a context ends (unless Options.ContextTimeoutEnabled is set), and a
-// frozen Redis must not hold up the caller. That goroutine ends with go-redis'
-// own read timeout at the latest; Close waits for it.
-func (c *Client) ask(ctx context.Context, timeout time.Duration, s *redis.Script, keys []string, args ...any) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	out := make(chan answer, 1)
-	c.work.run(func() { out <- c.run(ctx, s, keys, args...) })
-	select {
-	case a := <-out:
-		return a
-	case <-ctx.Done():
-		return answer{err: abandoned(ctx, timeout)}
-	}
-}
 
 // abandoned names what ended a call early. It does not wrap the deadline of
 // the call itself: callers compare with the error of their own context.
@@ -51,26 +36,13 @@ func abandoned(ctx context.Context, timeout time.Duration) error {
 	return fmt.Errorf("%w: %w", ErrRedisUnreachable, context.Cause(ctx))
 }
 
-func (c *Client) run(ctx context.Context, s *redis.Script, keys []string, args ...any) answer {
-	got, err := s.Run(ctx, c.rdb, keys, args...).StringSlice()
-	var served redis.Error
-	switch {
-	case err == nil && len(got) == 2:
-		return answer{status: got[0], value: got[1]}
-	case err == nil:
-		return answer{err: fmt.Errorf("redis: a script answered %d values instead of 2", len(got))}
-	case errors.As(err, &served):
-		return answer{err: fmt.Errorf("redis: %w", err)}
-	case ctx.Err() != nil:
-		return answer{err: fmt.Errorf("%w: the call was given up", ErrRedisUnreachable)}
-	default:
-		return answer{err: fmt.Errorf("%w: %w", ErrRedisUnreachable, err)}
-	}
-}
-
 // transient reports whether a call may succeed when repeated: Redis gave no
 // answer, or says that it is starting or failing over.
 func transient(err error) bool {
+	var split *QuorumError
+	if errors.As(err, &split) {
+		return split.retry
+	}
 	if errors.Is(err, ErrRedisUnreachable) {
 		return true
 	}
@@ -85,7 +57,7 @@ func transient(err error) bool {
 
 // token reads the token of an "ok" answer, and turns the answers by which
 // acquire and remint refuse into errors.
-func (a answer) token(keys keyspace) (fence.Token, error) {
+func (a answer) token(counterKey string) (fence.Token, error) {
 	switch {
 	case a.err != nil:
 		return fence.NoToken, a.err
@@ -96,10 +68,10 @@ func (a answer) token(keys keyspace) (fence.Token, error) {
 		}
 		return t, nil
 	case a.status == statusExhausted:
-		return fence.NoToken, fmt.Errorf("%w: %s is at %s; lower it once the fence's marks allow", ErrTokenExhausted, keys.counter(), a.value)
+		return fence.NoToken, fmt.Errorf("%w: %s is at %s; lower it once the fence's marks allow", ErrTokenExhausted, counterKey, a.value)
 	case a.status == statusCounter:
 		return fence.NoToken, fmt.Errorf("%w: %s holds %q; delete it (tokens then follow Redis' clock) or set it above the fence's highest token",
-			ErrCounter, keys.counter(), a.value)
+			ErrCounter, counterKey, a.value)
 	default:
 		return fence.NoToken, fmt.Errorf("redis: a script answered %q, which this client does not know", a.status)
 	}

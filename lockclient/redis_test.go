@@ -16,7 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// go-redis' own: it looks for a dead server once a second, and after Close
+	// ends with the next look; the other waits 200 ms after a look at a cluster.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"),
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9.(*clusterStateHolder).LazyReload.func1"))
+}
 
 // server is a real Redis of one test. When the test ends, every lock key in it
 // must have an expiry.
@@ -73,7 +79,7 @@ func startRedis(t *testing.T) *server {
 
 // redisCommand starts a redis-server that keeps nothing on disk, and returns
 // once it accepts connections.
-func redisCommand(t *testing.T, args ...string) *exec.Cmd {
+func redisCommand(t testing.TB, args ...string) *exec.Cmd {
 	t.Helper()
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -82,7 +88,25 @@ func redisCommand(t *testing.T, args ...string) *exec.Cmd {
 		}
 		t.Fatalf("these tests need redis-server: %v", err)
 	}
-	cmd := exec.Command(bin, append([]string{"--save", "", "--appendonly", "no"}, args...)...)
+	return startProcess(t, exec.Command(bin, append([]string{"--save", "", "--appendonly", "no"}, args...)...),
+		// "... tcp" with a port, "... unix" or "at <socket>" with a socket.
+		"ready to accept connections")
+}
+
+// sentinelProcess starts a sentinel, which writes what it learns into conf.
+func sentinelProcess(t testing.TB, conf string, args ...string) {
+	t.Helper()
+	bin, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatalf("these tests need redis-server: %v", err)
+	}
+	startProcess(t, exec.Command(bin, append([]string{conf}, args...)...), "sentinel id is")
+}
+
+// startProcess returns once the process has written what it says when it is
+// ready, in any case of letters.
+func startProcess(t testing.TB, cmd *exec.Cmd, ready string) *exec.Cmd {
+	t.Helper()
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -98,8 +122,7 @@ func redisCommand(t *testing.T, args ...string) *exec.Cmd {
 		if !lines.Scan() {
 			t.Fatalf("redis-server ended: %v", lines.Err())
 		}
-		// "... tcp" with a port, "... unix" or "at <socket>" with a socket.
-		if strings.Contains(strings.ToLower(lines.Text()), "ready to accept connections") {
+		if strings.Contains(strings.ToLower(lines.Text()), ready) {
 			return cmd
 		}
 	}

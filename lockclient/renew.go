@@ -10,48 +10,52 @@ import (
 // fire late by that much.
 const keepTick = time.Second
 
-// keep renews the lease until it is released or lost. It never waits for Redis
-// beyond the local deadline.
-func (l *Lock) keep() {
-	defer close(l.kept)
-	metrics := l.set.metrics
+// keep renews the lease until it is released or lost, or WithMaxHold is
+// reached. It never waits for Redis beyond the local deadline.
+func (s *shared) keep() {
+	defer close(s.kept)
+	metrics := s.set.metrics
 	var failing time.Time // since when renewals fail
 	defer func() {
 		if !failing.IsZero() {
-			metrics.unavailable(l.set.name, time.Since(failing))
+			metrics.unavailable(s.set.name, time.Since(failing))
 		}
 	}()
 	// The next renewal is due when after has passed since from.
-	l.mu.Lock()
-	from := l.lease.sent
-	l.mu.Unlock()
-	after, failures := renewAfter(l.set.ttl), 0
-	for l.check() == nil {
-		now := l.c.clock.now()
-		if wait := after - now.since(from); wait > 0 {
-			if !pause(l.ctx, min(wait, l.Remaining(), keepTick)) {
+	s.mu.Lock()
+	from := s.lease.sent
+	s.mu.Unlock()
+	after, failures := renewAfter(s.set.ttl), 0
+	for s.check() == nil {
+		now := s.c.clock.now()
+		wait := after - now.since(from)
+		if s.final() {
+			wait = keepTick
+		}
+		if wait > 0 {
+			if !pause(s.ctx, min(wait, s.Remaining(), keepTick)) {
 				return
 			}
 			continue
 		}
-		err := l.renew()
-		from = l.c.clock.now()
+		err := s.renew()
+		from = s.c.clock.now()
 		switch {
-		case l.ctx.Err() != nil:
+		case s.ctx.Err() != nil:
 			return
 		case err == nil:
-			metrics.renewed(l.set.name, "ok")
+			metrics.renewed(s.set.name, "ok")
 			if !failing.IsZero() {
-				metrics.unavailable(l.set.name, time.Since(failing))
+				metrics.unavailable(s.set.name, time.Since(failing))
 				failing = time.Time{}
 			}
-			after, failures = renewAfter(l.set.ttl), 0
+			after, failures = renewAfter(s.set.ttl), 0
 		default:
-			metrics.renewed(l.set.name, "failed")
+			metrics.renewed(s.set.name, "failed")
 			if failing.IsZero() {
 				failing = time.Now()
 			}
-			after = min(backoff(failures), l.set.ttl/10)
+			after = min(backoff(failures), s.set.ttl/10)
 			failures++
 		}
 	}
@@ -59,38 +63,60 @@ func (l *Lock) keep() {
 
 // renew extends the lease once. When Redis answers that the lock is no longer
 // ours, the lock is lost; every other failure may be retried.
-func (l *Lock) renew() error {
-	ctx, cancel := context.WithTimeout(l.ctx, l.Remaining())
+func (s *shared) renew() error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.Remaining())
 	defer cancel()
 	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	sent := l.c.clock.now()
-	a := l.c.ask(ctx, callTimeout(l.set.ttl), renewScript,
-		[]string{l.set.keys.lock(l.resource)}, string(l.Stamp().Owner), l.set.ttl.Milliseconds())
+	ttl, last := s.term()
+	s.mu.Lock()
+	owner, at := s.stamp.Owner, s.at
+	s.mu.Unlock()
+	a := s.c.nodes.renew(ctx, callTimeout(s.set.ttl), s.set.request(owner, ttl), at)
 	switch {
 	case a.err != nil:
-		l.mu.Lock()
-		l.renewErr = a.err
-		l.mu.Unlock()
+		s.mu.Lock()
+		s.renewErr = a.err
+		s.mu.Unlock()
 		return a.err
 	case a.status == statusOK:
-		l.extend(sent)
+		s.extend(newLease(a.sent, ttl), last)
 		return nil
 	case a.status == statusMissing:
-		return l.lose(Expired, errKeyGone)
+		return s.lose(Expired, s.keyGone(a.value))
 	default:
-		return l.lose(Stolen, nil)
+		return s.lose(Stolen, nil)
 	}
 }
 
-// extend notes that Redis has counted a new TTL from a call sent then.
-func (l *Lock) extend(sent instant) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lease = newLease(sent, l.set.ttl)
-	l.renewErr = nil
+// term returns the TTL to ask for now, and whether it is what WithMaxHold has
+// left: Redis then frees the lock at about the time at which the lease ends here.
+func (s *shared) term() (ttl time.Duration, last bool) {
+	if s.set.maxHold == 0 {
+		return s.set.ttl, false
+	}
+	left := s.set.maxHold - s.c.clock.now().since(s.begun)
+	if left > s.set.ttl {
+		return s.set.ttl, false
+	}
+	return max(left, time.Millisecond), true
+}
+
+// final reports that no renewal is to come.
+func (s *shared) final() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// extend notes what Redis has agreed to.
+func (s *shared) extend(le lease, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lease, s.last = le, last
+	s.renewErr = nil
 }

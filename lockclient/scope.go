@@ -29,20 +29,44 @@ func (l *Lock) scope(req *http.Request) (fence.Resource, string) {
 			return fence.Resource{}, why
 		}
 		if !l.covers(dst) {
-			return fence.Resource{}, "the destination is another resource"
+			return fence.Resource{}, l.outside("the destination")
 		}
 		if req.Method == "COPY" {
 			return dst, ""
 		}
 	}
 	if !l.covers(r) {
-		return fence.Resource{}, "it is another resource"
+		return fence.Resource{}, l.outside("it")
 	}
 	return r, ""
 }
 
-func (l *Lock) covers(r fence.Resource) bool {
-	return r == l.resource || l.Tree() && l.resource.Covers(r)
+func (s *shared) covers(r fence.Resource) bool { return s.match(r) >= 0 }
+
+// match returns the locked resource that covers r, by its index: r itself or
+// the deepest of the trees that r is in; -1 if there is none.
+func (s *shared) match(r fence.Resource) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := -1
+	for i, own := range s.set.resources {
+		switch {
+		case own == r:
+			return i
+		case s.tree != nil && s.tree[i] && own.Covers(r) &&
+			(found < 0 || len(own.Key()) > len(s.set.resources[found].Key())):
+			found = i
+		}
+	}
+	return found
+}
+
+// outside is why a request is refused that the lock does not cover.
+func (s *shared) outside(what string) string {
+	if n := len(s.set.resources); n > 1 {
+		return fmt.Sprintf("%s is none of the %d that are locked", what, n)
+	}
+	return what + " is another resource"
 }
 
 // destination reads the Destination header (RFC 4918 section 10.3).
@@ -79,7 +103,7 @@ func (l *Lock) leaves(req *http.Request, resp *http.Response) error {
 	if err != nil || originOf(to) == *l.set.fence {
 		return nil // http.Client reports what it cannot parse
 	}
-	return &ScopeError{Method: req.Method, URL: bareURL(to), Lock: l.resource,
+	return &ScopeError{Method: req.Method, URL: bareURL(to), Lock: l.Resource(),
 		Why: fmt.Sprintf("the answer to the write was %d and leads to another server", resp.StatusCode)}
 }
 

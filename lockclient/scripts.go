@@ -15,11 +15,14 @@ var (
 	releaseLua string
 	//go:embed remint.lua
 	remintLua string
+	//go:embed writeback.lua
+	writebackLua string
 
-	acquireScript = redis.NewScript(acquireLua)
-	renewScript   = redis.NewScript(renewLua)
-	releaseScript = redis.NewScript(releaseLua)
-	remintScript  = redis.NewScript(remintLua)
+	acquireScript   = redis.NewScript(acquireLua)
+	renewScript     = redis.NewScript(renewLua)
+	releaseScript   = redis.NewScript(releaseLua)
+	remintScript    = redis.NewScript(remintLua)
+	writebackScript = redis.NewScript(writebackLua)
 )
 
 // The first element of a script's answer.
@@ -32,3 +35,7 @@ const (
 	statusExhausted = "exhausted"
 	statusCounter   = "counter"
 )
+
+// noteExpired is the third element of acquire's "ok" when an earlier lease had
+// run out.
+const noteExpired = "expired"

@@ -13,7 +13,7 @@ import (
 // Transport returns a RoundTripper that lets requests act for this lock; base
 // nil means http.DefaultTransport. On the fence's origin
 //
-//   - requests to the locked resource (and below it if the lock covers a tree)
+//   - requests to a locked resource (and below it if the lock covers a tree)
 //     carry the lock's token, owner and client, reads too;
 //   - all other writes, and a MOVE or COPY with an end outside, are refused with
 //     a *ScopeError and nothing is sent; other reads pass as they are;
@@ -61,7 +61,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if isRead(req.Method) {
 			return t.base.RoundTrip(req)
 		}
-		return nil, refuse(req, &ScopeError{Method: req.Method, URL: bareURL(req.URL), Lock: l.resource, Why: why})
+		return nil, refuse(req, &ScopeError{Method: req.Method, URL: bareURL(req.URL), Lock: l.Resource(), Why: why})
 	}
 	if err := l.check(); err != nil {
 		return nil, refuse(req, err)

@@ -248,11 +248,11 @@ func put(rt http.RoundTripper, url string, header ...string) error {
 	return err
 }
 
-func must(r *http.Request, err error) *http.Request {
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return r
+	return v
 }
 
 func TestRedirectsCarryNoOwnerAway(t *testing.T) {

@@ -12,8 +12,12 @@ import (
 // errMaxWait is the cause with which a wait ends that used up WithMaxWait.
 var errMaxWait = errors.New("the maximum wait is over")
 
-// waitFor takes the lock in Redis, trying until wait is over.
-func (c *Client) waitFor(ctx context.Context, set settings, r fence.Resource, wait time.Duration) (*Lock, error) {
+// joinedTry is the back-off with which a waiter begins that has asked for a
+// subscription: a message is likelier than luck.
+const joinedTry = 4
+
+// waitFor takes the lock, trying until wait is over.
+func (c *Client) waitFor(ctx context.Context, want *wanted, wait time.Duration) (*Lock, error) {
 	within, cancel := context.WithTimeoutCause(ctx, wait, errMaxWait)
 	defer cancel()
 	begin := time.Now()
@@ -24,66 +28,100 @@ func (c *Client) waitFor(ctx context.Context, set settings, r fence.Resource, wa
 			w.leave(got != nil)
 		}
 	}()
-	full := callTimeout(set.ttl)
+	full := callTimeout(want.ttl)
 	timeout := full
-	var fault error // why Redis has not told who holds the lock
+	var fault error         // why Redis has not told who holds the lock
+	var held fence.Resource // or what is held
+	var partial error       // said by less than a quorum
+	// stopped returns why the wait must end.
+	stopped := func() error {
+		err := c.ended(ctx)
+		if err != nil && !held.IsZero() && errors.Is(err, ErrNotAcquired) {
+			return &HeldError{Resource: held, Waited: time.Since(begin), Err: err}
+		}
+		return err
+	}
 	for n := 0; ; {
-		if err := c.ended(ctx); err != nil {
+		if err := stopped(); err != nil {
 			return nil, err
 		}
-		l, left, err := c.attempt(ctx, set, r, timeout)
+		l, a, err := c.attempt(ctx, want, timeout)
 		if l != nil {
 			got = l
 			return l, nil
 		}
-		if err := c.ended(ctx); err != nil {
-			return nil, err
-		}
-		if err != nil && !transient(err) {
+		if err != nil && !transient(err) && c.ended(ctx) == nil {
 			return nil, err
 		}
 		delay := backoff(n)
 		switch {
 		case err == nil:
-			fault = nil
-			if wait > 0 && w == nil {
-				w = c.waiters.join(c, set.keys.channel(r))
+			fault, partial = nil, a.partial
+			i := want.keys.index(a.note)
+			held = want.resources[i]
+			if channel := want.keys.channels[i]; wait > 0 && (w == nil || w.channel != channel) {
+				if w != nil {
+					w.leave(false)
+				}
+				w = c.waiters.join(c, channel)
+				n = max(n, joinedTry)
 			}
-			delay = untilExpiry(delay, left)
+			if w != nil {
+				delay = w.pace(n)
+			}
+			delay = untilExpiry(delay, a.left())
 		case timeout == full || fault != nil:
 			fault = err // and not the end of the wait, which cuts the last try short
+		}
+		if err := stopped(); err != nil {
+			return nil, err
 		}
 		if c.nextChance(within, w, delay) {
 			n++
 		}
 		remaining := wait - time.Since(begin)
 		if remaining <= 0 && c.ended(ctx) == nil {
-			if fault != nil {
+			switch {
+			case fault != nil:
 				return nil, fault
+			case partial != nil:
+				return nil, &HeldError{held, wait, partial}
 			}
-			return nil, fmt.Errorf("%s: %w: waited %v", r, ErrNotAcquired, wait)
+			return nil, &HeldError{held, wait, ErrNotAcquired}
 		}
 		timeout = min(full, max(remaining, backoffBase))
 	}
 }
 
 // nextChance waits until the lock may be free, and reports true when it was
-// only the back-off that ended.
+// only the back-off that ended. Only the first waiter of a client for a lock
+// looks for itself: the others would only hear the same.
 func (c *Client) nextChance(ctx context.Context, w *waiter, delay time.Duration) bool {
-	var woken <-chan struct{}
-	if w != nil {
-		woken = w.woken
-	}
+	var woken, first <-chan struct{}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-woken:
-	case <-ctx.Done():
-	case <-c.life.Done():
+	due := timer.C
+	if w != nil {
+		woken = w.woken
+		if !w.isFirst() {
+			first, due = w.first, nil
+		}
 	}
-	return false
+	for {
+		select {
+		case <-due:
+			return true
+		case <-first: // the one before has just taken the lock
+			first, due = nil, timer.C
+			timer.Reset(w.pace(joinedTry))
+		case <-woken:
+			return false
+		case <-ctx.Done():
+			return false
+		case <-c.life.Done():
+			return false
+		}
+	}
 }
 
 // ended returns why an acquisition must stop, if it must.

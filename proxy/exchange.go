@@ -20,6 +20,7 @@ type exchange struct {
 	patience time.Duration // with a client that does not take its answer
 	piece    int64         // what a client must take of it in that time
 	broken   bool          // the client did not take it, or is gone
+	flushed  bool          // the kernel has all of it
 	observed fence.Reason  // what an enforced policy would have answered
 	decision string        // for the metric
 	took     *intake       // the body's, once it may be read

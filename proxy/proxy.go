@@ -172,8 +172,8 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, q.touches)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.r.Context()), p.opts.UpstreamTimeout)
-	defer cancel()
+	ctx := newAttempt(p.opts.UpstreamTimeout)
+	defer ctx.free()
 	res, outcome, err := p.send(ctx, x, permit, staged.send)
 	return p.deliver(x, res, outcome, err)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -81,9 +80,13 @@ func (x *exchange) json(status int, contentType string, v any) {
 func (p *Proxy) pass(x *exchange, res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
-	maps.Copy(h, res.Header)
-	trimAnswer(h)
-	h.Del("Content-Length") // res.ContentLength counts
+	hop := forConnection(res.Header)
+	for name, lines := range res.Header {
+		if !hop(name) && !strings.HasPrefix(name, fencingPrefix) {
+			h[name] = lines
+		}
+	}
+	delete(h, "Content-Length") // res.ContentLength counts
 	if m := p.storeNames(x.r); p.renameBack(h, x.r, m) {
 		var body bytes.Buffer
 		hrefs := dav.NewHrefs(&body, m)
@@ -122,6 +125,7 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	if x.rc.Flush() != nil {
 		panic(http.ErrAbortHandler)
 	}
+	x.flushed = true
 	x.rest()
 }
 
@@ -165,7 +169,9 @@ func (x *exchange) rest() {
 	if x.broken {
 		panic(http.ErrAbortHandler)
 	}
-	x.hurry()
+	if !x.flushed || x.bodyUnread() {
+		x.hurry()
+	}
 	if !x.bodyUnread() {
 		return
 	}

@@ -22,7 +22,8 @@ type Upstream interface {
 	// arrived. It never repeats a request of which a byte was sent. The outcome
 	// counts whatever else is returned; with Uncertain, everything that could
 	// still carry the request has been cut before Write returns. A response
-	// comes with its body complete.
+	// comes with its body complete. Where ctx has a method EndsByDeadline, its
+	// deadline is its only end, for stores that can watch the clock without Done.
 	Write(ctx context.Context, r *http.Request, body io.Reader, size int64) (*http.Response, fence.Outcome, error)
 }
 

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
@@ -17,19 +15,18 @@ import (
 )
 
 type claimCmd struct {
-	Resource  string        `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
-	Tree      bool          `env:"-" help:"Claim everything below the path too."`
-	Fence     string        `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
-	Redis     string        `placeholder:"ADDR" help:"Without a token in the environment, take the lock in this Redis for the claim, and give it back."`
-	Namespace string        `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
-	Wait      time.Duration `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
+	Resource string   `short:"r" env:"FENCING_RESOURCE" placeholder:"PATH" help:"What to claim, as it stands in a URL (default within fencegate lock: what is locked)."`
+	Tree     bool     `env:"-" help:"Claim everything below the path too."`
+	Fence    string   `placeholder:"URL" help:"The fencegate in front of the storage (default within fencegate lock: the same)."`
+	Wait     patience `short:"w" default:"60s" env:"-" placeholder:"DURATION" help:"How long to try while the fence is not ready (default ${default})."`
+	redisFlags
 }
 
 // Help is what fencegate claim --help says before its flags.
 func (claimCmd) Help() string {
 	return `Cuts off earlier holders: once it has succeeded, no write with a lower token takes effect at the path any more. fencegate lock has claimed what it locks; this is for further paths that the same command writes, and for holders of locks that were taken otherwise.
 
-The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment. Where they are not set, --redis has it take the lock, claim with that and give it back; it then prints the token.
+The token is FENCING_TOKEN, the owner FENCING_OWNER, both from the environment. Where they are not set and --redis is given, it takes the lock there, claims with that and gives it back; it then prints the token.
 
 Exit code: 0 claimed; 76 a later holder was seen; 75 the fence was not ready in time; 69 it does not answer; 64 usage.`
 }
@@ -56,13 +53,15 @@ func (c *claimCmd) Run(std streams) error {
 	var faults *multierror.Error
 	var stamp fence.Stamp
 	var err error
-	byLock := c.Redis != "" && os.Getenv("FENCING_TOKEN") == "" && os.Getenv("FENCING_OWNER") == ""
-	if byLock {
-		_, err = redisOptions(c.Redis)
-	} else {
+	byLock := c.given() && !withToken()
+	if !byLock {
 		stamp, err = c.stamp()
 	}
-	for _, err := range []error{err, checkResource(c.Resource), checkFence(c.Fence)} {
+	wrong := []error{err, checkResource(c.Resource), checkFence(c.Fence)}
+	if byLock {
+		wrong = append(wrong, c.redisFlags.check()...)
+	}
+	for _, err := range wrong {
 		if err != nil {
 			faults = multierror.Append(faults, err)
 		}
@@ -74,20 +73,26 @@ func (c *claimCmd) Run(std streams) error {
 		faults.ErrorFormat = oneLine
 		return &exitError{exitUsage, faults}
 	}
-	told, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilTold()
 	defer stop()
 	if byLock {
-		return c.byLock(told, std)
+		return c.byLock(ctx, std)
 	}
-	ctx, cancel := context.WithTimeout(told, max(c.Wait, time.Second)) // a single try needs some time too
+	return c.asHolder(ctx, stamp)
+}
+
+// asHolder claims with the token of a lock around this command.
+func (c *claimCmd) asHolder(told context.Context, stamp fence.Stamp) error {
+	wait := time.Duration(c.Wait)
+	ctx, cancel := context.WithTimeout(told, max(wait, time.Second)) // a single try needs some time too
 	defer cancel()
 	url := strings.TrimSuffix(c.Fence, "/") + "/.well-known/fencegate/claims"
-	deadline := time.Now().Add(c.Wait)
+	deadline := time.Now().Add(wait)
 	for {
 		refused, err := postClaim(ctx, url, c.Resource, c.Tree, stamp)
 		switch {
-		case told.Err() != nil:
-			return &exitError{128 + int(syscall.SIGTERM), errors.New("told to end before the fence has answered")}
+		case toldCode(told) != 0:
+			return &exitError{toldCode(told), fmt.Errorf("%w before the fence has answered", context.Cause(told))}
 		case err != nil:
 			return &exitError{exitUnavailable, inOneLine(fmt.Errorf("the fence did not confirm the claim on %s: %w", c.Resource, err))}
 		case refused == nil:
@@ -98,7 +103,7 @@ func (c *claimCmd) Run(std streams) error {
 		// Retry-After is in whole seconds, so perhaps rounded up.
 		pause := min(max(refused.retryAfter, 100*time.Millisecond), time.Second)
 		if time.Now().Add(pause).After(deadline) {
-			return &exitError{exitHeld, inOneLine(fmt.Errorf("not within %s: %w", c.Wait, refused))}
+			return &exitError{exitHeld, inOneLine(fmt.Errorf("not within %s: %w", wait, refused))}
 		}
 		select {
 		case <-time.After(pause):

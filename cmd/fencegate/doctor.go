@@ -37,7 +37,7 @@ func (c *doctorCmd) Run(std streams) error {
 }
 
 // examine is Run at some pace, until ctx ends.
-func (c *doctorCmd) examine(ctx context.Context, std streams, p patience) error {
+func (c *doctorCmd) examine(ctx context.Context, std streams, p examPace) error {
 	if err := c.check(); err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -126,7 +126,7 @@ func (c *doctorCmd) check() error {
 }
 
 // examineStore looks at a store behind HTTP.
-func (c *doctorCmd) examineStore(ctx context.Context, r *diagnosis, p patience) error {
+func (c *doctorCmd) examineStore(ctx context.Context, r *diagnosis, p examPace) error {
 	store, err := newPeer(c.Upstream, c.CA, c.lines(), p.answer)
 	if err != nil {
 		return &exitError{exitUsage, err}

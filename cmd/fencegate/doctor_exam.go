@@ -12,8 +12,8 @@ import (
 	"fencegate/fence"
 )
 
-// patience is how long things are waited for.
-type patience struct {
+// examPace is how long things are waited for.
+type examPace struct {
 	answer time.Duration // for an answer
 	cut    time.Duration // for what a broken upload leaves behind
 	idle   time.Duration // for the end of an unused connection
@@ -21,7 +21,7 @@ type patience struct {
 	part   time.Duration // for a store to take in what it was sent
 }
 
-var usualPace = patience{answer: 10 * time.Second, cut: 2 * time.Second, idle: 10 * time.Second, early: 500 * time.Millisecond, part: 100 * time.Millisecond}
+var usualPace = examPace{answer: 10 * time.Second, cut: 2 * time.Second, idle: 10 * time.Second, early: 500 * time.Millisecond, part: 100 * time.Millisecond}
 
 // usualIdle is serve's default for upstream_idle.
 const usualIdle = 2 * time.Second
@@ -31,7 +31,7 @@ const usualIdle = 2 * time.Second
 type exam struct {
 	ctx    context.Context
 	report *diagnosis
-	pace   patience
+	pace   examPace
 	store  *peer
 	direct *peer // nil if it is not looked at
 	settle time.Duration

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// upload is one that is broken off in the middle.
-type upload struct {
+// brokenBody is an upload that is broken off in the middle.
+type brokenBody struct {
 	name    string
 	chunked bool
 	reset   bool
@@ -27,11 +27,11 @@ const oldContent = "the old content"
 // brokenUpload cuts uploads by FIN and by RST, with a length and in chunks, and
 // sees whether a part of them is kept.
 func brokenUpload(x *exam, f *found) error {
-	var all []*upload
+	var all []*brokenBody
 	for _, framing := range []string{"length", "chunks"} {
 		for _, end := range []string{"fin", "rst"} {
 			for _, kind := range []string{"old", "new"} {
-				all = append(all, &upload{
+				all = append(all, &brokenBody{
 					name: "cut-" + framing + "-" + end + "-" + kind, chunked: framing == "chunks", reset: end == "rst", old: kind == "old",
 				})
 			}
@@ -68,7 +68,7 @@ func brokenUpload(x *exam, f *found) error {
 	return nil
 }
 
-func (u *upload) run(x *exam) error {
+func (u *brokenBody) run(x *exam) error {
 	if u.old {
 		if err := x.have(u.name, oldContent); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (u *upload) run(x *exam) error {
 }
 
 // check sees whether the object is as it was before the upload.
-func (u *upload) check(x *exam, when string) error {
+func (u *brokenBody) check(x *exam, when string) error {
 	r, err := x.get(u.name)
 	switch {
 	case err != nil:

@@ -21,7 +21,7 @@ import (
 )
 
 // brisk is a pace for stores in the same process.
-var brisk = patience{answer: 10 * time.Second, cut: 200 * time.Millisecond, idle: 500 * time.Millisecond, early: 100 * time.Millisecond, part: 30 * time.Millisecond}
+var brisk = examPace{answer: 10 * time.Second, cut: 200 * time.Millisecond, idle: 500 * time.Millisecond, early: 100 * time.Millisecond, part: 30 * time.Millisecond}
 
 // seen is what doctor --json prints.
 type seen struct {

@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
+	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
+	"time"
 
 	"fencegate/fence"
 )
@@ -37,28 +36,6 @@ func checkFence(fence string) error {
 	return nil
 }
 
-// redisOptions reads the flag --redis. It shows nothing of it: there may be a
-// password in it.
-func redisOptions(redisAddr string) (*redis.Options, error) {
-	const expected = "expected HOST:PORT, or redis://USER:PASSWORD@HOST:PORT/DB, here or in FENCEGATE_REDIS"
-	options := &redis.Options{Addr: redisAddr}
-	switch {
-	case redisAddr == "":
-		return nil, errors.New("--redis is missing: " + expected)
-	case strings.Contains(redisAddr, "://"):
-		var err error
-		if options, err = redis.ParseURL(redisAddr); err != nil {
-			return nil, errors.New("--redis: " + expected)
-		}
-	default:
-		if _, port, err := net.SplitHostPort(redisAddr); err != nil || port == "" || strings.Contains(redisAddr, "@") {
-			return nil, errors.New("--redis: " + expected)
-		}
-	}
-	options.ContextTimeoutEnabled = true // a Redis that is frozen holds nothing up
-	return options, nil
-}
-
 // oneLine joins faults where a script expects one line.
 func oneLine(errs []error) string {
 	var texts []string
@@ -67,3 +44,22 @@ func oneLine(errs []error) string {
 	}
 	return strings.Join(texts, "; ")
 }
+
+// patience is how long to wait: a duration, or seconds as a number, which
+// flock(1) takes.
+type patience time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (p *patience) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if seconds, bare := strconv.ParseFloat(string(text), 64); bare == nil && seconds < 1e9 {
+		d, err = time.Duration(seconds*float64(time.Second)), nil
+	}
+	if err != nil {
+		return errors.New("expected a duration such as 60s, or a number of seconds")
+	}
+	*p = patience(d)
+	return nil
+}
+
+func (p patience) String() string { return time.Duration(p).String() }

@@ -9,30 +9,34 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-multierror"
-	"github.com/redis/go-redis/v9"
 
 	"fencegate/lockclient"
 )
 
 type lockCmd struct {
-	Resource  string         `short:"r" env:"-" placeholder:"PATH" help:"What to lock, as it stands in a URL: /reports/q3.csv."`
-	Redis     string         `placeholder:"ADDR" help:"The Redis that locks are taken in: HOST:PORT, or redis://USER:PASSWORD@HOST:PORT/DB, which belongs into the environment rather than here."`
+	Resource  []string       `short:"r" sep:"none" env:"-" placeholder:"PATH" help:"What to lock, as it stands in a URL: /reports/q3.csv. Given more than once, all of them are locked or none, with one token."`
 	Fence     string         `placeholder:"URL" help:"The fencegate in front of the storage: http://HOST:PORT."`
 	TTL       time.Duration  `default:"15s" env:"-" placeholder:"DURATION" help:"How long the lock outlives a crash of this process (default ${default})."`
 	Grace     *time.Duration `env:"-" placeholder:"DURATION" help:"How long before the end of a lease that cannot be renewed the command gets TERM (default: 2s, at most a quarter of the TTL)."`
-	Wait      *time.Duration `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
+	Wait      *patience      `short:"w" env:"-" placeholder:"DURATION" help:"How long to wait for the lock (default 60s)."`
 	NoWait    bool           `short:"n" env:"-" help:"Do not wait for another holder, and 5s at most for the fence."`
 	Code      int            `short:"E" name:"conflict-exit-code" default:"75" env:"-" placeholder:"CODE" help:"Exit code when the lock was not acquired in time (default ${default})."`
 	Tree      bool           `env:"-" help:"Claim everything below the path too."`
-	Namespace string         `default:"fencegate" placeholder:"NAME" help:"What the keys in Redis start with (default ${default})."`
-	Command   []string       `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments, after --."`
+	HTTPProxy bool           `name:"http-proxy" env:"-" help:"Set http_proxy for the command, so that its requests to the fence's own URL get the token, too."`
+	MaxHold   time.Duration  `env:"-" placeholder:"DURATION" help:"How long the lock may be held at most (default: for as long as the command runs)."`
+	Name      string         `default:"default" env:"-" placeholder:"NAME" help:"The label name of the metrics: the job, never something that changes (default ${default})."`
+	Metrics   string         `name:"metrics-textfile" placeholder:"DIR" help:"Keep the lock's metrics in fencegate_lock_NAME.prom in this directory, for node_exporter's textfile collector."`
+	redisFlags
+	Command []string `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments, after --."`
 }
 
 // Help is what fencegate lock --help says before its flags.
 func (lockCmd) Help() string {
-	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE, FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start) and FENCEGATE_FENCE in its environment; its writes carry X-Fencing-Token and X-Fencing-Owner. It does not find a FENCEGATE_REDIS that has a password.
+	return `Runs a command while holding a lock. The command finds FENCING_TOKEN, FENCING_OWNER, FENCING_RESOURCE (the first of several; all are in FENCING_RESOURCES, with blanks between), FENCING_CLIENT, FENCING_DEADLINE (Unix ms, at the start), FENCEGATE_FENCE and FENCEGATE_URL in its environment. Its writes to the fence carry X-Fencing-Token and X-Fencing-Owner, or go to $FENCEGATE_URL, which adds them: curl -T q3.csv "$FENCEGATE_URL/reports/q3.csv". It does not find a FENCEGATE_REDIS that has a password.
 
 When the lease cannot be renewed, the command and its process group get TERM, and all that it has started KILL before the lease ends. What it leaves running when it ends by itself gets the same: nothing outlives the lock. Signals to fencegate lock are passed on; the lock is held while the command heeds them. If fencegate lock itself is killed (-9), so is the command, but not what it has started: the fence refuses that once another has the lock. Likewise STOP to fencegate lock alone cannot be caught, and its command goes on beyond the lease; TSTP (Ctrl-Z) stops both, and they go on only within the lease.
+
+Within another fencegate lock on the same resources and fence the command just runs, under that lock.
 
 Exit code: the command's (128+n for a signal, 126 or 127 when it cannot be started); 75 not acquired in time; 76 the lock was lost; 74 the command could not be ended in time; 69 Redis or the fence does not answer; 64 usage.`
 }
@@ -47,7 +51,7 @@ func (c *lockCmd) grace() time.Duration {
 
 func (c *lockCmd) wait() time.Duration {
 	if c.Wait != nil {
-		return *c.Wait
+		return time.Duration(*c.Wait)
 	}
 	if c.NoWait {
 		return claimPatience
@@ -80,10 +84,15 @@ func (c *lockCmd) check() error {
 	fault := func(format string, args ...any) {
 		faults = multierror.Append(faults, fmt.Errorf(format, args...))
 	}
-	if err := checkResource(c.Resource); err != nil {
-		fault("%w", err)
+	if len(c.Resource) == 0 {
+		fault("%w", checkResource(""))
 	}
-	if _, err := redisOptions(c.Redis); err != nil {
+	for _, r := range c.Resource {
+		if err := checkResource(r); err != nil {
+			fault("%w", err)
+		}
+	}
+	for _, err := range c.redisFlags.check() {
 		fault("%w", err)
 	}
 	if err := checkFence(c.Fence); err != nil {
@@ -103,8 +112,17 @@ func (c *lockCmd) check() error {
 	if c.Code < 0 || c.Code > 255 {
 		fault("-E %d: expected an exit code from 0 to 255", c.Code)
 	}
-	if c.Namespace == "" || strings.ContainsAny(c.Namespace, "{}") {
-		fault("--namespace %q: expected a name without { and }", c.Namespace)
+	if c.MaxHold < 0 || c.MaxHold > 0 && c.MaxHold < c.TTL {
+		fault("--max-hold %s: expected at least the --ttl %s", c.MaxHold, c.TTL)
+	}
+	if c.HTTPProxy && strings.HasPrefix(strings.ToLower(c.Fence), "https:") {
+		fault("--http-proxy: expected with an http:// fence; what goes to an https:// one is said in a tunnel: use $FENCEGATE_URL")
+	}
+	if err := checkCommand(c.Command); err != nil {
+		fault("%w", err)
+	}
+	if err := c.checkMetrics(); err != nil {
+		fault("%w", err)
 	}
 	if len(c.Command) == 0 {
 		fault("no command: expected one after --, as in fencegate lock … -- ./job.sh")
@@ -129,28 +147,31 @@ func (c *lockCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
+	if c.nested() {
+		return c.passThrough(path)
+	}
+	metrics, saveMetrics := c.metrics(std)
+	defer saveMetrics()
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, notIgnored(append(forwarded, syscall.SIGCHLD, syscall.SIGCONT))...)
 
-	redis.SetLogger(quiet{})
-	options, err := redisOptions(c.Redis)
+	locks, closeAll, err := c.open(std.err, c.options(metrics)...)
 	if err != nil {
 		return err
 	}
-	options.DialerRetries = 1 // lockclient tries again, within its time
-	rdb := redis.NewClient(options)
-	defer rdb.Close()
-	locks, err := lockclient.New(rdb, c.options()...)
-	if err != nil {
-		return &exitError{exitUsage, err}
-	}
+	defer closeAll()
 	lock, err := c.take(locks, signals)
 	if err != nil {
 		closeSoon(locks)
 		return err
 	}
 	defer locks.Close()
-	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence)}
+	h, err := startHelper(lock, c.Fence, c.HTTPProxy)
+	if err != nil {
+		return giveBack(std, lock, &exitError{exitUnavailable, err})
+	}
+	defer h.close()
+	p := &program{path: path, args: c.Command, env: environment(os.Environ(), lock, c.Fence, h.environment())}
 	w, err := startWatched(p, lock, newPace(c.TTL, c.grace()))
 	if err != nil {
 		return giveBack(std, lock, err)
@@ -159,10 +180,13 @@ func (c *lockCmd) Run(std streams) error {
 	return giveBack(std, lock, w.verdict(lock))
 }
 
-func (c *lockCmd) options() []lockclient.Option {
+func (c *lockCmd) options(m *lockclient.Metrics) []lockclient.Option {
 	options := []lockclient.Option{
 		lockclient.WithFence(c.Fence), lockclient.WithTTL(c.TTL), lockclient.WithMaxWait(c.wait()),
-		lockclient.WithNamespace(c.Namespace),
+		lockclient.WithName(c.Name), lockclient.WithMetrics(m),
+	}
+	if c.MaxHold > 0 {
+		options = append(options, lockclient.WithMaxHold(c.MaxHold))
 	}
 	if c.Tree {
 		options = append(options, lockclient.WithTree())

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"fencegate/fence"
 	"fencegate/lockclient"
 )
 
@@ -63,16 +64,18 @@ func startError(path string, err error) error {
 // environment adds to base what a program needs to write for the lock, in
 // place of what an outer lock has set there. A password for Redis is left out:
 // with it the command, and what it starts, could give the lock to anyone.
-func environment(base []string, lock *lockclient.Lock, fence string) []string {
+func environment(base []string, lock *lockclient.Lock, fence string, helper map[string]string) []string {
 	stamp := lock.Stamp()
 	added := map[string]string{
-		"FENCING_TOKEN":    stamp.Token.String(),
-		"FENCING_OWNER":    string(stamp.Owner),
-		"FENCING_CLIENT":   stamp.Client,
-		"FENCING_RESOURCE": lock.Resource().String(),
-		"FENCING_DEADLINE": strconv.FormatInt(lock.Deadline().UnixMilli(), 10),
-		"FENCEGATE_FENCE":  strings.TrimSuffix(fence, "/"),
+		"FENCING_TOKEN":     stamp.Token.String(),
+		"FENCING_OWNER":     string(stamp.Owner),
+		"FENCING_CLIENT":    stamp.Client,
+		"FENCING_RESOURCE":  lock.Resource().String(),
+		"FENCING_RESOURCES": resourceList(lock.Resources()),
+		"FENCING_DEADLINE":  strconv.FormatInt(lock.Deadline().UnixMilli(), 10),
+		"FENCEGATE_FENCE":   strings.TrimSuffix(fence, "/"),
 	}
+	maps.Copy(added, helper)
 	var env []string
 	for _, entry := range base {
 		name, value, _ := strings.Cut(entry, "=")
@@ -86,8 +89,11 @@ func environment(base []string, lock *lockclient.Lock, fence string) []string {
 	return env
 }
 
-// hasPassword is true for what cannot be read, too.
-func hasPassword(redisAddr string) bool {
-	options, err := redisOptions(redisAddr)
-	return redisAddr != "" && (err != nil || options.Password != "")
+// resourceList puts resources into one variable: escaped, they have no blanks.
+func resourceList(resources []fence.Resource) string {
+	names := make([]string, len(resources))
+	for i, r := range resources {
+		names[i] = r.String()
+	}
+	return strings.Join(names, " ")
 }

@@ -17,9 +17,9 @@ import (
 func (c *lockCmd) take(locks *lockclient.Client, signals <-chan os.Signal) (*lockclient.Lock, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	acquire := locks.Lock
+	acquire := locks.LockMulti
 	if c.NoWait {
-		acquire = locks.TryLock
+		acquire = locks.TryLockMulti
 	}
 	type taken struct {
 		lock *lockclient.Lock
@@ -45,7 +45,7 @@ func (c *lockCmd) take(locks *lockclient.Client, signals <-chan os.Signal) (*loc
 				if got.lock != nil { // in the very moment
 					_ = got.lock.Unlock(context.Background())
 				}
-				return nil, &exitError{128 + int(told), fmt.Errorf("told to end (%s) while waiting for the lock on %s", told, c.Resource)}
+				return nil, &exitError{128 + int(told), fmt.Errorf("told to end (%s) while waiting for the lock on %s", told, strings.Join(c.Resource, ", "))}
 			case got.err != nil:
 				return nil, &exitError{notTaken(got.err, c.Code), inOneLine(got.err)}
 			}
@@ -62,6 +62,8 @@ func notTaken(err error, notInTime int) int {
 	switch {
 	case errors.As(err, &fenced), errors.As(err, &gap), errors.Is(err, lockclient.ErrLost):
 		return exitLost
+	case errors.Is(err, lockclient.ErrSameNode):
+		return exitUsage
 	case errors.As(err, &refused) && refused.Status >= 400 && refused.Status < 500:
 		return exitUsage // as asked for it can never be claimed
 	case errors.As(err, &refused) && refused.Status != http.StatusServiceUnavailable:

@@ -16,12 +16,19 @@ import (
 
 // valve is a log that is not read until it is opened.
 type valve struct {
-	opened chan struct{}
-	mu     sync.Mutex
-	text   bytes.Buffer
+	opened  chan struct{}
+	entered chan struct{} // closed when something is being written; may be nil
+	once    sync.Once
+	mu      sync.Mutex
+	text    bytes.Buffer
 }
 
 func (v *valve) Write(p []byte) (int, error) {
+	v.once.Do(func() {
+		if v.entered != nil {
+			close(v.entered)
+		}
+	})
 	<-v.opened
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -32,15 +39,13 @@ func (v *valve) Write(p []byte) (int, error) {
 // told once it is read again.
 func TestLogIsNotRead(t *testing.T) {
 	const more = 7
-	out := &valve{opened: make(chan struct{})}
+	out := &valve{opened: make(chan struct{}), entered: make(chan struct{})}
 	w := newLogWriter(out)
 	reg := prometheus.NewRegistry()
 	w.register(reg)
 	log := slog.New(slog.NewJSONHandler(w, nil))
 	log.Info("taken")
-	for len(w.queue) > 0 { // until it is being written
-		w.flush(0)
-	}
+	<-out.entered // it is being written
 	for i := range logQueue + more {
 		log.Info("record", "i", i)
 	}

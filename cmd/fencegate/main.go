@@ -13,6 +13,7 @@ import (
 type cli struct {
 	Serve       serveCmd       `cmd:"" help:"Run the proxy in front of a store."`
 	Lock        lockCmd        `cmd:"" help:"Run a command while holding a lock."`
+	Put         putCmd         `cmd:"" help:"Write files through the fence, with the lock's token."`
 	Claim       claimCmd       `cmd:"" help:"Cut off earlier holders of a path, within fencegate lock."`
 	Ledger      ledgerCmd      `cmd:"" help:"Make the ledger, verify it, look into it."`
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask a running fencegate whether it is ready."`

@@ -33,7 +33,7 @@ func nth(i int, token fence.Token) fence.Row {
 
 func buildLedger(b *testing.B, marks int) string {
 	dir := filepath.Join(b.TempDir(), "state")
-	if _, err := Create(b.Context(), dir, noWait); err != nil {
+	if _, err := Create(b.Context(), dir, soon); err != nil {
 		b.Fatal(err)
 	}
 	l := openStarted(b, dir)
@@ -54,7 +54,7 @@ func buildLedger(b *testing.B, marks int) string {
 }
 
 func openStarted(b *testing.B, dir string) *Ledger {
-	l, err := Open(context.Background(), dir, noWait)
+	l, err := Open(context.Background(), dir, soon)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func openStarted(b *testing.B, dir string) *Ledger {
 func BenchmarkOpen(b *testing.B) {
 	forSizes(b, func(b *testing.B, dir string, marks int) {
 		for b.Loop() {
-			l, err := Open(b.Context(), dir, noWait)
+			l, err := Open(b.Context(), dir, soon)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -86,7 +86,7 @@ func TestKilledWhileCommitting(t *testing.T) {
 // the next one all or nothing.
 func checkNumbered(t *testing.T, dir string, acknowledged fence.Token) {
 	t.Helper()
-	l, err := Open(t.Context(), dir, noWait)
+	l, err := Open(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestFailedSync(t *testing.T) {
 			if err := os.Remove(filepath.Join(dir, suspectName)); err != nil {
 				t.Fatal(err)
 			}
-			l, err := Open(t.Context(), dir, noWait)
+			l, err := Open(t.Context(), dir, soon)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,7 @@ func TestCreate(t *testing.T) {
 
 func TestCreateMakesPrivateDirectories(t *testing.T) {
 	parent := t.TempDir()
-	if _, err := Create(t.Context(), filepath.Join(parent, "a", "b"), noWait); err != nil {
+	if _, err := Create(t.Context(), filepath.Join(parent, "a", "b"), soon); err != nil {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{"a", "a/b"} {
@@ -81,7 +81,7 @@ func TestCreateNeverReplaces(t *testing.T) {
 			if err := os.WriteFile(path, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Create(t.Context(), dir, noWait)
+			_, err := Create(t.Context(), dir, soon)
 			wantOpenError(t, err, fence.ErrLedgerExists, "already initialised", "drop --init")
 			if after, err := os.ReadFile(path); err != nil || string(after) != string(content) {
 				t.Errorf("%s as %s was changed, error %v", name, file, err)
@@ -103,7 +103,7 @@ func TestCreateImpossible(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, dir := range []string{file, filepath.Join(file, "below")} {
-		_, err := Create(t.Context(), dir, noWait)
+		_, err := Create(t.Context(), dir, soon)
 		wantOpenError(t, err, fence.ErrLedgerCreate, file)
 	}
 	_, err := Create(t.Context(), t.TempDir(), Options{Kind: "odd"})
@@ -151,7 +151,7 @@ func TestCreateKilled(t *testing.T) {
 			} else if out != "" {
 				t.Fatalf("%s %d: %s", call, n, out)
 			}
-			l, err := Open(t.Context(), dir, noWait)
+			l, err := Open(t.Context(), dir, soon)
 			if err == nil {
 				complete++
 				if err := l.Close(false); err != nil {
@@ -161,7 +161,7 @@ func TestCreateKilled(t *testing.T) {
 			}
 			missing++
 			wantOpenError(t, err, fence.ErrLedgerMissing)
-			if _, err := Create(t.Context(), dir, noWait); err != nil {
+			if _, err := Create(t.Context(), dir, soon); err != nil {
 				t.Errorf("%s %d: again: %v", call, n, err)
 			}
 		}

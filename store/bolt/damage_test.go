@@ -80,7 +80,7 @@ func (p *damagedPlace) try(file []byte, what string, args ...any) {
 	if err := os.WriteFile(filepath.Join(p.dir, ledgerName), file, 0o600); err != nil {
 		p.t.Fatal(err)
 	}
-	l, err := Open(p.t.Context(), p.dir, noWait)
+	l, err := Open(p.t.Context(), p.dir, soon)
 	if err != nil {
 		if !errors.Is(err, fence.ErrLedgerDamaged) {
 			p.t.Errorf("%s: %v", what, err)
@@ -243,7 +243,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(make([]byte, 1<<14))
 	dir := filepath.Join(f.TempDir(), "state")
-	if _, err := Create(f.Context(), dir, noWait); err != nil {
+	if _, err := Create(f.Context(), dir, soon); err != nil {
 		f.Fatal(err)
 	}
 	file, err := os.ReadFile(filepath.Join(dir, ledgerName))

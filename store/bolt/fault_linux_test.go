@@ -163,7 +163,7 @@ func TestFullDisk(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 512<<10), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(t.Context(), dir, noWait); err != nil {
+	if _, err := Create(t.Context(), dir, soon); err != nil {
 		t.Fatal(err)
 	}
 	l := start(t, dir)
@@ -223,7 +223,7 @@ func TestFullDisk(t *testing.T) {
 	if err := l.Close(true); err != nil && !errors.Is(err, fence.ErrLedgerFull) {
 		t.Fatal(err)
 	}
-	if _, err := Create(t.Context(), filepath.Join(mount, "second"), noWait); err != nil {
+	if _, err := Create(t.Context(), filepath.Join(mount, "second"), soon); err != nil {
 		wantOpenError(t, err, fence.ErrLedgerCreate, "no space left")
 	} else {
 		t.Error("a second ledger fitted on the full disk")

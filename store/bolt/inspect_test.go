@@ -65,7 +65,7 @@ func TestInspect(t *testing.T) {
 		}
 		before := listing(t, dir)
 		var got []fence.Row
-		meta, err := Inspect(t.Context(), dir, noWait, func(r *fence.Row) error {
+		meta, err := Inspect(t.Context(), dir, soon, func(r *fence.Row) error {
 			got = append(got, *r)
 			return nil
 		})
@@ -84,7 +84,7 @@ func TestInspect(t *testing.T) {
 func TestInspectStops(t *testing.T) {
 	dir, _ := filled(t)
 	enough, calls := errors.New("enough"), 0
-	_, err := Inspect(t.Context(), dir, noWait, func(*fence.Row) error { calls++; return enough })
+	_, err := Inspect(t.Context(), dir, soon, func(*fence.Row) error { calls++; return enough })
 	if !errors.Is(err, enough) || calls != 1 {
 		t.Errorf("%d calls, error %v", calls, err)
 	}
@@ -107,7 +107,7 @@ func TestInspectDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := 0
-	_, err = Inspect(t.Context(), dir, noWait, func(*fence.Row) error { shown++; return nil })
+	_, err = Inspect(t.Context(), dir, soon, func(*fence.Row) error { shown++; return nil })
 	wantOpenError(t, err, fence.ErrLedgerDamaged, path)
 	if shown != 0 {
 		t.Errorf("it shows %d rows", shown)
@@ -119,7 +119,7 @@ func TestInspectDamaged(t *testing.T) {
 
 func TestInspectMissingSuspectForeignNetwork(t *testing.T) {
 	meta, dir := newLedgerFile(t)
-	_, err := Inspect(t.Context(), t.TempDir(), noWait, nil)
+	_, err := Inspect(t.Context(), t.TempDir(), soon, nil)
 	wantOpenError(t, err, fence.ErrLedgerMissing)
 	_, err = Inspect(t.Context(), dir, Options{Wait: -1, ExpectID: "other"}, nil)
 	wantOpenError(t, err, fence.ErrLedgerForeign, meta.ID, "other")
@@ -129,7 +129,7 @@ func TestInspectMissingSuspectForeignNetwork(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, suspectName), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Inspect(t.Context(), dir, noWait, nil)
+	_, err = Inspect(t.Context(), dir, soon, nil)
 	wantOpenError(t, err, fence.ErrLedgerSuspect)
 }
 
@@ -137,7 +137,7 @@ func TestInspectMissingSuspectForeignNetwork(t *testing.T) {
 // cannot be opened, but inspected by others.
 func TestInspectHeld(t *testing.T) {
 	l, dir := newLedger(t)
-	_, err := Inspect(t.Context(), dir, noWait, nil)
+	_, err := Inspect(t.Context(), dir, soon, nil)
 	wantOpenError(t, err, fence.ErrLedgerHeld, "process")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -150,9 +150,9 @@ func TestInspectHeld(t *testing.T) {
 	if err := l.Close(true); err != nil {
 		t.Fatal(err)
 	}
-	_, err = Inspect(t.Context(), dir, noWait, func(*fence.Row) error {
+	_, err = Inspect(t.Context(), dir, soon, func(*fence.Row) error {
 		wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerHeld)
-		_, err := Inspect(t.Context(), dir, noWait, nil)
+		_, err := Inspect(t.Context(), dir, soon, nil)
 		return err
 	})
 	if err != nil {

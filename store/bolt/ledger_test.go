@@ -14,20 +14,21 @@ import (
 	"fencegate/store/storetest"
 )
 
-// noWait makes a test that finds a ledger held fail at once.
-var noWait = Options{Wait: -1}
+// soon makes a test that finds a ledger held fail soon. Not at once: a process
+// that another test starts holds all locks of this one until it executes.
+var soon = Options{Wait: time.Second}
 
 // newPlace makes a ledger whose file is verified after the test, once by our
 // own check and once by bbolt's.
 func newPlace(t *testing.T) (storetest.Place, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
-	if _, err := Create(t.Context(), dir, noWait); err != nil {
+	if _, err := Create(t.Context(), dir, soon); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { checkFile(t, filepath.Join(dir, ledgerName)) })
 	return storetest.Place{
-		Open:  func() (fence.Ledger, error) { return Open(t.Context(), dir, noWait) },
+		Open:  func() (fence.Ledger, error) { return Open(t.Context(), dir, soon) },
 		Crash: func(l fence.Ledger) { l.(*Ledger).crash() },
 	}, dir
 }
@@ -82,7 +83,7 @@ func newLedger(t *testing.T) (*Ledger, string) {
 
 func start(t *testing.T, dir string) *Ledger {
 	t.Helper()
-	l, err := Open(t.Context(), dir, noWait)
+	l, err := Open(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func helpFaults(dir string) {
 
 // helpRepair repairs a suspect ledger.
 func helpRepair(dir string) {
-	r, err := MakeSound(context.Background(), dir, noWait, RepairOptions{})
+	r, err := MakeSound(context.Background(), dir, soon, RepairOptions{})
 	fatal(err)
 	fmt.Println("repaired", r.Needed)
 }
@@ -204,7 +204,7 @@ func helpCreate(dir string) {
 }
 
 func helpOpen(dir string) {
-	_, err := Open(context.Background(), dir, noWait)
+	_, err := Open(context.Background(), dir, soon)
 	fmt.Println(class(err), err)
 }
 

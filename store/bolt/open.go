@@ -79,8 +79,10 @@ func openLocked(ctx context.Context, dir, path string, opts Options, wait time.D
 	return l, nil
 }
 
+// openExisting does not wait for who may open the other end of a pipe: what the
+// file is can be asked once it is open.
 func openExisting(path string, flag int) (*os.File, error) {
-	file, err := os.OpenFile(path, flag, 0)
+	file, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0)
 	switch {
 	case isMissing(err):
 		return nil, missing(path)

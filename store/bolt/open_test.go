@@ -35,7 +35,7 @@ func wantOpenError(t *testing.T, err, want error, texts ...string) {
 
 func openError(t *testing.T, dir string, opts Options) error {
 	t.Helper()
-	opts.Wait = -1
+	opts.Wait = soon.Wait
 	l, err := Open(t.Context(), dir, opts)
 	if err == nil {
 		_ = l.Close(false)
@@ -67,11 +67,42 @@ func TestOpenMissing(t *testing.T) {
 func newLedgerFile(t *testing.T) (fence.Meta, string) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "state")
-	meta, err := Create(t.Context(), dir, noWait)
+	meta, err := Create(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return meta, dir
+}
+
+// A pipe in the place of a file has nothing to say, and is not waited for.
+func TestPipesAreNotWaitedFor(t *testing.T) {
+	for _, name := range []string{ledgerName, suspectName} {
+		_, dir := newLedgerFile(t)
+		path := filepath.Join(dir, name)
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for what, open := range map[string]func() error{
+			"open":    func() error { return openError(t, dir, Options{}) },
+			"inspect": func() error { _, err := Inspect(t.Context(), dir, soon, nil); return err },
+			"floor":   func() error { _, _, err := RaiseFloor(t.Context(), dir, soon, Floor{Token: 5}); return err },
+			"repair":  func() error { _, err := MakeSound(t.Context(), dir, soon, RepairOptions{DryRun: true}); return err },
+		} {
+			ended := make(chan error, 1)
+			go func() { ended <- open() }()
+			select {
+			case err := <-ended:
+				if want := (&fence.OpenError{}); !errors.As(err, &want) {
+					t.Errorf("%s with a pipe as %s: %v", what, name, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s waits for what a pipe as %s may say", what, name)
+			}
+		}
+	}
 }
 
 func TestOpenForeign(t *testing.T) {
@@ -155,7 +186,7 @@ func TestOpenNotAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOpenError(t, openError(t, dir, Options{}), fence.ErrLedgerDamaged, "directory")
-	_, err := Create(t.Context(), dir, noWait)
+	_, err := Create(t.Context(), dir, soon)
 	wantOpenError(t, err, fence.ErrLedgerExists)
 }
 

@@ -218,7 +218,7 @@ func lastTransaction(t *testing.T) (dir string, before, after []byte, rows []fen
 	if err := os.Remove(filepath.Join(dir, suspectName)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := Open(t.Context(), dir, noWait)
+	l, err := Open(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,12 +315,12 @@ func repairsTo(t *testing.T, dir, path string, file []byte, rows []fence.Row, wh
 	if err := os.WriteFile(path, file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := MakeSound(t.Context(), dir, noWait, RepairOptions{})
+	r, err := MakeSound(t.Context(), dir, soon, RepairOptions{})
 	if err != nil || len(r.Lost) > 0 {
 		t.Fatalf("%s: %+v, error %v", what, r, err)
 	}
 	got := map[fence.Key]fence.Row{}
-	if _, err := Inspect(t.Context(), dir, noWait, func(row *fence.Row) error { got[row.Key] = *row; return nil }); err != nil {
+	if _, err := Inspect(t.Context(), dir, soon, func(row *fence.Row) error { got[row.Key] = *row; return nil }); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	for _, row := range rows {

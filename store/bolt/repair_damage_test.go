@@ -57,7 +57,7 @@ func (p *repairPlace) try(file []byte, what string, args ...any) {
 			p.t.Fatal(err)
 		}
 	}
-	r, err := MakeSound(p.t.Context(), p.dir, noWait, RepairOptions{})
+	r, err := MakeSound(p.t.Context(), p.dir, soon, RepairOptions{})
 	if err == nil {
 		switch {
 		case !r.Needed:
@@ -76,7 +76,7 @@ func (p *repairPlace) try(file []byte, what string, args ...any) {
 	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, file) {
 		p.t.Fatalf("%s: the file changed although the repair was refused, %v", what, err)
 	}
-	if r, err = MakeSound(p.t.Context(), p.dir, noWait, RepairOptions{Floor: Floor{Token: floorOfTest}}); err != nil {
+	if r, err = MakeSound(p.t.Context(), p.dir, soon, RepairOptions{Floor: Floor{Token: floorOfTest}}); err != nil {
 		if r.Meta.ID != "" || !errors.Is(err, fence.ErrLedgerDamaged) {
 			p.t.Fatalf("%s, with a floor: %v", what, err)
 		}
@@ -94,7 +94,7 @@ func (p *repairPlace) try(file []byte, what string, args ...any) {
 func (p *repairPlace) compare(r Repair, floor fence.Token, what string) {
 	p.t.Helper()
 	got := map[fence.Key]fence.Row{}
-	meta, err := Inspect(p.t.Context(), p.dir, noWait, func(row *fence.Row) error {
+	meta, err := Inspect(p.t.Context(), p.dir, soon, func(row *fence.Row) error {
 		got[row.Key] = *row
 		return nil
 	})
@@ -230,7 +230,7 @@ func FuzzRepair(f *testing.F) {
 	f.Add([]byte{}, true)
 	f.Add(make([]byte, 1<<14), false)
 	dir := filepath.Join(f.TempDir(), "state")
-	if _, err := Create(f.Context(), dir, noWait); err != nil {
+	if _, err := Create(f.Context(), dir, soon); err != nil {
 		f.Fatal(err)
 	}
 	file, err := os.ReadFile(filepath.Join(dir, ledgerName))
@@ -248,11 +248,11 @@ func FuzzRepair(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		r, err := MakeSound(t.Context(), dir, noWait, RepairOptions{Floor: Floor{Token: fence.MaxToken}})
+		r, err := MakeSound(t.Context(), dir, soon, RepairOptions{Floor: Floor{Token: fence.MaxToken}})
 		if err != nil {
 			return
 		}
-		l, err := Open(t.Context(), dir, noWait)
+		l, err := Open(t.Context(), dir, soon)
 		if err != nil {
 			t.Fatalf("after a repair, %+v: %v", r, err)
 		}

@@ -38,7 +38,7 @@ func suspected(t *testing.T) (dir string, rows []fence.Row) {
 
 func repaired(t *testing.T, dir string, how RepairOptions) Repair {
 	t.Helper()
-	r, err := MakeSound(t.Context(), dir, noWait, how)
+	r, err := MakeSound(t.Context(), dir, soon, how)
 	if err != nil {
 		t.Fatalf("%v\n%+v", err, r)
 	}
@@ -48,7 +48,7 @@ func repaired(t *testing.T, dir string, how RepairOptions) Repair {
 // refused fails unless nothing is repaired, and nothing but a lock file changed.
 func refused(t *testing.T, dir string, opts Options, how RepairOptions) error {
 	t.Helper()
-	opts.Wait = -1
+	opts.Wait = soon.Wait
 	before := listing(t, dir)
 	r, err := MakeSound(t.Context(), dir, opts, how)
 	if err == nil {
@@ -67,7 +67,7 @@ func refused(t *testing.T, dir string, opts Options, how RepairOptions) error {
 func wantRepaired(t *testing.T, dir string, want []fence.Row) fence.Meta {
 	t.Helper()
 	checkFile(t, filepath.Join(dir, ledgerName))
-	l, err := Open(t.Context(), dir, noWait)
+	l, err := Open(t.Context(), dir, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +342,7 @@ func TestFloorsOfTimes(t *testing.T) {
 func TestRaiseFloor(t *testing.T) {
 	dir, rows := filled(t)
 	for _, c := range []struct{ floor, want fence.Token }{{10, 10}, {4, 10}, {11, 11}} {
-		before, after, err := RaiseFloor(t.Context(), dir, noWait, Floor{Token: c.floor})
+		before, after, err := RaiseFloor(t.Context(), dir, soon, Floor{Token: c.floor})
 		if err != nil || after.Global != c.want || after.Clean || before.Global > after.Global {
 			t.Errorf("floor %s: %+v, %+v, error %v", c.floor, before, after, err)
 		}
@@ -351,11 +351,11 @@ func TestRaiseFloor(t *testing.T) {
 		t.Errorf("%+v", meta)
 	}
 	var bad *FloorError
-	if _, _, err := RaiseFloor(t.Context(), dir, noWait, Floor{Now: true}); !errors.As(err, &bad) {
+	if _, _, err := RaiseFloor(t.Context(), dir, soon, Floor{Now: true}); !errors.As(err, &bad) {
 		t.Errorf("now: %v", err)
 	}
 	l := start(t, dir)
-	_, _, err := RaiseFloor(t.Context(), dir, noWait, Floor{Token: 12})
+	_, _, err := RaiseFloor(t.Context(), dir, soon, Floor{Token: 12})
 	wantOpenError(t, err, fence.ErrLedgerHeld)
 	if err := l.Close(true); err != nil {
 		t.Fatal(err)

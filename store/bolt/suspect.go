@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"fencegate/fence"
@@ -72,7 +73,7 @@ var markerLine = regexp.MustCompile(`^\S+ ledger ([0-9a-f]{32}) after transactio
 
 // readMarker returns nil if there is no marker.
 func readMarker(dir string) (*marker, error) {
-	f, err := os.Open(filepath.Join(dir, suspectName))
+	f, err := os.OpenFile(filepath.Join(dir, suspectName), os.O_RDONLY|syscall.O_NONBLOCK, 0) // or it waits, if it is a pipe
 	if isMissing(err) {
 		return nil, nil
 	}

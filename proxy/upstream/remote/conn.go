@@ -34,7 +34,8 @@ type conn struct {
 	result *bufio.Reader // of the answer: head, and then what follows in in
 	asked  http.Request  // what ReadResponse has to know
 
-	idle time.Time // since when, while it is in the pool
+	idle  time.Time // since when, while it is in the pool
+	timed bool      // the socket has a deadline
 
 	exchange
 }
@@ -103,9 +104,23 @@ func (c *conn) bind(ctx context.Context, used bool) {
 	if used || c.secure == nil {
 		c.socket.expectSilence() // else begin looks
 	}
-	if ctx.Done() != nil {
+	var deadline time.Time
+	if d, ok := ctx.(timed); ok {
+		deadline, _ = d.Deadline()
+	} else if ctx.Done() != nil {
 		c.unbind = context.AfterFunc(ctx, c.cut)
 	}
+	if !deadline.IsZero() || c.timed {
+		c.timed = !deadline.IsZero()
+		_ = c.socket.tcp.SetDeadline(deadline) // an error shows in what is done next
+	}
+}
+
+// timed is a context that ends by its deadline alone: the socket can have that,
+// which costs less than to be told of the end.
+type timed interface {
+	context.Context
+	EndsByDeadline()
 }
 
 // release ends what bind began, and reports whether the connection was not, and

@@ -46,8 +46,21 @@ func (u *Remote) head(b *bytes.Buffer, r *http.Request, size int64) error {
 		b.Write(strconv.AppendInt(b.AvailableBuffer(), size, 10))
 		b.WriteString("\r\n")
 	}
-	if err := r.Header.WriteSubset(b, ours); err != nil {
-		return err
+	for name, lines := range r.Header {
+		if ours[name] {
+			continue
+		}
+		if !token(name) {
+			return fmt.Errorf("the header name %q cannot be sent", name)
+		}
+		for _, line := range lines {
+			if strings.ContainsAny(line, "\r\n\x00") {
+				return fmt.Errorf("the header %s has a value that cannot be sent", name)
+			}
+			for _, text := range [...]string{name, ": ", strings.Trim(line, " \t"), "\r\n"} {
+				b.WriteString(text)
+			}
+		}
 	}
 	if u.opts.Idle == 0 {
 		b.WriteString("Connection: close\r\n")

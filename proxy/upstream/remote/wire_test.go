@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,8 +51,6 @@ func TestRequestBytes(t *testing.T) {
 			"MOVE /a HTTP/1.1\r\nHost: {host}\r\nAccept-Encoding: br\r\nDestination: http://h/b\r\nIf: (<t>)\r\nUser-Agent: x/1\r\nX-A: 1\r\nX-A: 2\r\nX-Empty: \r\nConnection: close\r\n\r\n"},
 		{"framing of the client's", "", Options{}, request("PUT", "/a", "Content-Length: 99", "Transfer-Encoding: chunked", "Connection: upgrade, x", "Te: trailers", "Trailer: X", "Upgrade: h2c", "Expect: 100-continue", "Keep-Alive: 5", "Host: evil"), "body",
 			"PUT /a HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4\r\nConnection: close\r\n\r\n"},
-		{"line ends in a header", "", Options{}, request("PUT", "/a", "X-A: 1\r\nX-B: 2"), "body",
-			"PUT /a HTTP/1.1\r\nHost: {host}\r\nContent-Length: 4\r\nX-A: 1  X-B: 2\r\nConnection: close\r\n\r\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var head, body string
@@ -65,11 +64,23 @@ func TestRequestBytes(t *testing.T) {
 			u := open(t, s.url()+c.prefix, c.opts)
 			got := u.try(t, c.r, c.body)
 			s.stop()
-			if want := strings.ReplaceAll(c.want, "{host}", s.Addr().String()); got.outcome != fence.Definite || head != want || body != c.body {
+			if want := strings.ReplaceAll(c.want, "{host}", s.Addr().String()); got.outcome != fence.Definite || inOrder(head) != inOrder(want) || body != c.body {
 				t.Errorf("%v\ngot  %q %q\nwant %q %q", got, head, body, want, c.body)
 			}
 		})
 	}
+}
+
+// inOrder sorts the lines of a head, but not those of one name: the order of
+// different ones means nothing (RFC 9110 section 5.3).
+func inOrder(head string) string {
+	lines := strings.SplitAfter(head, "\r\n")
+	slices.SortStableFunc(lines, func(a, b string) int {
+		nameA, _, _ := strings.Cut(a, ":")
+		nameB, _, _ := strings.Cut(b, ":")
+		return strings.Compare(nameA, nameB)
+	})
+	return strings.Join(lines, "")
 }
 
 // What would not stay one request is not sent at all.
@@ -92,6 +103,9 @@ func TestUnsendable(t *testing.T) {
 		"no method":          {u, request("", "/a")},
 		"method":             {u, request("PUT /b", "/a")},
 		"host":               {kept, split},
+		"line end in header": {u, request("PUT", "/a", "X-A: 1\r\nX-B: 2")},
+		"zero in header":     {u, request("PUT", "/a", "X-A: 1\x00")},
+		"header name":        {u, request("PUT", "/a", "X A: 1")},
 	} {
 		if got := c.u.try(t, c.r, "body"); got.outcome != fence.NotSent || got.err == nil {
 			t.Errorf("%s: %v", name, got)
