@@ -71,7 +71,10 @@ func onceOnly() *http.Transport {
 	t.DisableKeepAlives = true
 	t.DisableCompression = true // else answers are unpacked
 	t.Proxy = nil
-	t.ForceAttemptHTTP2 = false
+	// By HTTP/2 it may send a request again, too, and a clone is made ready for that.
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2, t.TLSNextProto, t.TLSClientConfig = false, nil, nil
 	return t
 }
 
