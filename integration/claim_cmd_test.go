@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -129,4 +130,35 @@ func TestClaimWaitsForTheFence(t *testing.T) {
 	p := claimAs(t, s.URL(), stampOf(8, "new"))
 	wantCode(t, p, 0)
 	isMarked(t, s, report, stampOf(8, "new"), "mark")
+}
+
+// Told to end while it waits, for the fence or for its lock, it does, by the
+// signal's code.
+func TestClaimThatIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	recovering, _ := notReady(t)
+	asked := make(chan struct{}, 100)
+	f := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		problem(http.StatusServiceUnavailable, "draining")(w, r)
+	}))
+	t.Cleanup(f.Close)
+	p := claimAs(t, f.URL, stampOf(8, "new"))
+	<-asked
+	p.Signal(syscall.SIGINT)
+	wantCode(t, p, 128+2)
+	saysOneLine(t, p, "told to end")
+
+	redis := harness.Redis(t, savesNow...)
+	q := harness.Start(t, "claim", exec.Command(harness.Build(t), "claim", "-r", report, "--redis", redis.Addr(), "--fence", "http://"+recovering))
+	rdb := clientOf(t, redis)
+	harness.Eventually(t, "it to have the lock", func() (any, bool) {
+		n, err := rdb.Exists(t.Context(), lockKey(report)).Result()
+		return err, n == 1
+	})
+	q.Signal(syscall.SIGTERM)
+	wantCode(t, q, 128+15)
+	if n := rdb.Exists(t.Context(), lockKey(report)).Val(); n != 0 {
+		t.Error("the lock is not given back")
+	}
 }

@@ -82,6 +82,10 @@ func (h *helped) done() {
 	h.t.Helper()
 	h.Signal(15)
 	wantCode(h.t, h.Process, 0)
+	if conn, err := net.Dial("tcp", h.addr); err == nil {
+		conn.Close()
+		h.t.Error("the helper outlives its command")
+	}
 	for _, line := range h.Stderr() {
 		if line != "Terminated" { // bash, of the command that it waited for
 			h.t.Errorf("fencegate lock says %q", line)

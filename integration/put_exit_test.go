@@ -3,7 +3,10 @@ package integration
 import (
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"fencegate/fence"
@@ -125,20 +128,55 @@ func TestPutWithoutAnyone(t *testing.T) {
 	saysOneLine(t, puts(t, 69, putCommand(t, "http://"+nobody, fence.Stamp{}, "--redis", nobody, "-w", "1", q3, report)), "redis did not answer")
 
 	f := newFakeFence(t, fine)
-	secret := file(t, dir+"/secret", "x")
 	for name, says := range map[string]string{
 		dir + "/absent": "no such file", dir: "neither a file nor a pipe", "/dev/null": "neither a file nor a pipe",
 	} {
 		saysOneLine(t, puts(t, 66, putCommand(t, f.URL, me, name, report)), says)
 	}
-	if err := os.Chmod(secret, 0); err != nil {
-		t.Fatal(err)
-	}
-	if os.Getuid() != 0 { // who may read everything
-		saysOneLine(t, puts(t, 66, putCommand(t, f.URL, me, secret, report)), "permission denied")
-	}
 	if n := len(f.got()); n > 0 {
 		t.Errorf("%d requests were sent", n)
+	}
+}
+
+// What this user may not read is told, and what may be read is sent.
+func TestPutOfWhatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFakeFence(t, fine)
+	dir := t.TempDir()
+	file(t, dir+"/a", "a")
+	file(t, dir+"/deep/c", "c")
+	file(t, dir+"/z", "z")
+	for _, name := range []string{file(t, dir+"/b", "b"), dir + "/deep"} {
+		if err := os.Chmod(name, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _ = os.Chmod(dir+"/deep", 0o755) })
+	for _, path := range []string{dir + "/a", dir + "/z", filepath.Dir(dir)} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := func(cmd *exec.Cmd) *exec.Cmd {
+		if uid := nobody(); uid != 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		}
+		return cmd
+	}
+	saysOneLine(t, puts(t, 66, as(putCommand(t, f.URL, stampOf(7, "me"), dir+"/b", report))), "permission denied")
+	if n := len(f.got()); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	p := puts(t, 66, as(putCommand(t, f.URL, stampOf(7, "me"), "--recursive", dir, "/")))
+	if said := strings.Join(p.Stderr(), "\n"); strings.Count(said, "permission denied") != 2 || !strings.Contains(said, "deep") {
+		t.Errorf("it says %q", said)
+	}
+	sent := ""
+	for _, r := range f.got() {
+		sent += r.URL.Path
+	}
+	if sent != "/a/z" {
+		t.Errorf("sent were %q", sent)
 	}
 }
 

@@ -1,8 +1,10 @@
 package integration
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,4 +217,40 @@ func TestPutADirectory(t *testing.T) {
 	puts(t, 0, putCommand(t, s.URL(), me, "--recursive", dir+"/hollow", "/hollow"))
 	puts(t, 66, putCommand(t, s.URL(), me, "--recursive", dir+"/a", "/x"))
 	puts(t, 66, putCommand(t, s.URL(), me, "--recursive", dir+"/absent", "/x"))
+}
+
+// To a fence behind TLS, by HTTP/1.1: of HTTP/2 net/http sends some requests
+// again by itself.
+func TestPutThroughTLS(t *testing.T) {
+	t.Parallel()
+	ca, cert, key := certificates(t)
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	protos := make(chan string, 10)
+	f := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			confirm(w, r)
+			return
+		}
+		protos <- r.Proto + " " + r.Method + " " + r.URL.Path
+		w.WriteHeader(http.StatusCreated)
+	}))
+	f.EnableHTTP2 = true
+	f.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	f.StartTLS()
+	t.Cleanup(f.Close)
+	q3 := file(t, t.TempDir()+"/q3.csv", "x")
+	cmd := putCommand(t, f.URL, stampOf(7, "me"), q3, report)
+	cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+ca)
+	puts(t, 0, cmd)
+	lock := lockAt(t, harness.Redis(t, savesNow...).Addr(), f.URL, "--", "bash", "-c", `curl -fsS -T "$0" "$FENCEGATE_URL`+report+`"`, q3)
+	lock.Env = append(lock.Environ(), "SSL_CERT_FILE="+ca)
+	wantCode(t, harness.Start(t, "lock", lock), 0)
+	for range 2 {
+		if got := <-protos; got != "HTTP/1.1 PUT "+report {
+			t.Errorf("it is asked by %s", got)
+		}
+	}
 }

@@ -119,7 +119,7 @@ func (q *quorum) renew(ctx context.Context, _ time.Duration, r request, at membe
 	return q.decide(ctx, q.send(ctx, r, r.renew(), at, false))
 }
 
-func (q *quorum) release(ctx context.Context, _ time.Duration, r request, at members) answer {
+func (q *quorum) release(ctx context.Context, timeout time.Duration, r request, at members) answer {
 	// The others are given back already, unless a call to them was lost.
 	for i, n := range q.nodes {
 		if !at[i] && !n.slow.Load() {
@@ -130,7 +130,7 @@ func (q *quorum) release(ctx context.Context, _ time.Duration, r request, at mem
 			})
 		}
 	}
-	return q.decide(ctx, q.send(ctx, r, r.release(), at, false))
+	return q.decide(ctx, q.sendWithin(ctx, timeout, r, r.release(), at, false))
 }
 
 // decide waits for what a quorum of the lock's nodes says.

@@ -42,12 +42,17 @@ type reply struct {
 // asked only when no other call to it is under way: however often the others
 // are asked, what waits for a dead one stays bounded.
 func (q *quorum) send(ctx context.Context, r request, v invocation, at members, probing bool) *round {
+	return q.sendWithin(ctx, nodeTimeout(r.ttl), r, v, at, probing)
+}
+
+// sendWithin is send with another time for the nodes to answer.
+func (q *quorum) sendWithin(ctx context.Context, timeout time.Duration, r request, v invocation, at members, probing bool) *round {
 	if at == nil {
 		at = q.all()
 	}
 	rd := &round{q: q, at: at, got: make([]*answer, len(q.nodes)), replies: make(chan reply, len(q.nodes))}
 	// Not ended by the caller, so that what is on its way gets its answer.
-	rd.ctx, rd.end = context.WithTimeout(context.WithoutCancel(ctx), nodeTimeout(r.ttl))
+	rd.ctx, rd.end = context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	rd.sent, rd.begin = q.c.clock.now(), time.Now()
 	for i, n := range q.nodes {
 		if !at[i] {

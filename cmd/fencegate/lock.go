@@ -177,6 +177,13 @@ func (c *lockCmd) Run(std streams) error {
 		return giveBack(std, lock, err)
 	}
 	w.untilGone(signals, lock.Lost())
+	if w.forced && c.MaxHold > 0 {
+		// The command ends before the lease, which then tells why it ends.
+		select {
+		case <-lock.Lost():
+		case <-time.After(lock.Remaining() + time.Second):
+		}
+	}
 	return giveBack(std, lock, w.verdict(lock))
 }
 

@@ -71,7 +71,10 @@ func onceOnly() *http.Transport {
 	t.DisableKeepAlives = true
 	t.DisableCompression = true // else answers are unpacked
 	t.Proxy = nil
-	t.ForceAttemptHTTP2 = false
+	// By HTTP/2 it may send a request again, too, and a clone is made ready for that.
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2, t.TLSNextProto, t.TLSClientConfig = false, nil, nil
 	return t
 }
 
@@ -131,5 +134,18 @@ func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { answerError(w, r, err, sent.Load()) },
 		ErrorLog:     h.server.ErrorLog,
 	}
-	p.ServeHTTP(w, r)
+	p.ServeHTTP(oneContinue{w}, r)
 }
+
+// oneContinue leaves "100 Continue" to net/http, which sends it when the body is
+// read: that is when the fence has asked for it. The fence's own would be a second.
+type oneContinue struct{ http.ResponseWriter }
+
+func (w oneContinue) WriteHeader(status int) {
+	if status != http.StatusContinue {
+		w.ResponseWriter.WriteHeader(status)
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w oneContinue) Unwrap() http.ResponseWriter { return w.ResponseWriter }
