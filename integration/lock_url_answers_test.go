@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -210,5 +211,29 @@ func TestHelperTellsOfItsOwnToken(t *testing.T) {
 	if seen := f.got(); len(seen) != 1 {
 		t.Errorf("it was sent %d times", len(seen))
 	}
+	h.done()
+}
+
+// A client that lists a folder goes on with the names that it is told.
+func TestHelperTranslatesListings(t *testing.T) {
+	t.Parallel()
+	f := newFakeFence(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/xml; charset=utf-8")
+		w.WriteHeader(http.StatusMultiStatus)
+		fmt.Fprintf(w, "<D:href>/reports/a</D:href><D:href>http://%s/reports/b</D:href><D:href>http://elsewhere/c</D:href>", r.Host)
+	})
+	h := help(t, harness.Redis(t, savesNow...).Addr(), f.URL)
+	want := "<D:href>/SECRET/reports/a</D:href><D:href>http://" + h.addr + "/SECRET/reports/b</D:href><D:href>http://elsewhere/c</D:href>"
+	want = strings.ReplaceAll(want, "SECRET", h.secret)
+	if a := h.asks("PROPFIND", "/SECRET/reports", "Depth: 1", "Accept-Encoding: gzip"); a.body != want {
+		t.Errorf("it is told %v\n%s, want\n%s", a, a.body, want)
+	}
+	if r := f.one(t); r.Header.Get("Accept-Encoding") != "" {
+		t.Errorf("the fence is asked for %q", r.Header.Get("Accept-Encoding"))
+	}
+	if a := h.asks("GET", "/SECRET/reports/list.xml"); !strings.HasPrefix(a.body, "<D:href>/reports/a<") {
+		t.Errorf("the object reads %s", a.body)
+	}
+	f.one(t)
 	h.done()
 }

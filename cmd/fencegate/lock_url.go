@@ -119,6 +119,9 @@ func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			pr.Out.URL, pr.Out.Host = t.url, ""
 			pr.Out.Header.Del("Proxy-Authorization")
 			h.toFence(pr.In, pr.Out.Header)
+			if m := pr.In.Method; t.asPath && m != http.MethodGet && m != http.MethodHead {
+				pr.Out.Header.Del("Accept-Encoding") // hrefs are to be read
+			}
 			pr.Out = pr.Out.WithContext(httptrace.WithClientTrace(pr.Out.Context(), &httptrace.ClientTrace{
 				WroteHeaders: func() { sent.Store(true) },
 			}))
@@ -128,6 +131,7 @@ func (h *helper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ModifyResponse: func(res *http.Response) error {
 			if t.asPath {
 				h.fromFence(res.Header)
+				h.hrefsFromFence(res)
 			}
 			return nil
 		},
