@@ -146,6 +146,7 @@ func TestNamesOfAnotherPrefix(t *testing.T) {
 	key := lock.header.Get("Lock-Token")
 	e.asked(t, "423", "PUT", base+"/d/plain", "locked out")
 	e.asked(t, "423", "MOVE", base+"/d/plain", "", "Destination", base+"/d/moved")
+	e.asked(t, "412", "PUT", base+"/d/plain", "not so", "If", "<"+base+"/d/plain> ("+key+` ["another"])`)
 	e.asked(t, "204", "PUT", base+"/d/plain", "plain", "If", "<"+base+"/d/plain> ("+key+")")
 	e.asked(t, "502 destination_foreign", "PUT", base+"/d/plain", "", "If", "<"+e.to.URL()+"/dav/d/plain> ("+key+")")
 	e.asked(t, "502 destination_foreign", "MOVE", base+"/d/plain", "", "If", "("+key+")", "Destination", e.URL+"/d/moved")
