@@ -23,16 +23,19 @@ type terminator struct {
 	to *harness.Server
 }
 
-func newTerminator(t *testing.T, keepsHost bool) *terminator {
+// newTerminator starts one in front of what start starts, which is told its URL.
+func newTerminator(t *testing.T, keepsHost bool, start func(url string) *harness.Server) *terminator {
 	t.Helper()
 	e := &terminator{}
-	e.Server = httptest.NewTLSServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	e.Server = httptest.NewUnstartedServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		host := strings.TrimPrefix(e.to.URL(), "http://")
 		r.Out.URL = &url.URL{Scheme: "http", Host: host, Opaque: r.In.RequestURI}
 		if r.Out.Host = host; keepsHost {
 			r.Out.Host = r.In.Host
 		}
 	}})
+	e.to = start("https://" + e.Listener.Addr().String())
+	e.StartTLS()
 	t.Cleanup(e.Close)
 	return e
 }
@@ -99,9 +102,10 @@ func TestNamesOfAnotherPrefix(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e := newTerminator(t, false)
+	e := newTerminator(t, false, func(url string) *harness.Server {
+		return harness.Fencegate(t, "--upstream", store.URL()+"/f%20s", "--protocol", "webdav", "--public-url", url+"/dav", "--settle", "100ms")
+	})
 	base := e.URL + "/dav"
-	e.to = harness.Fencegate(t, "--upstream", store.URL()+"/f%20s", "--protocol", "webdav", "--public-url", base, "--settle", "100ms")
 	for _, name := range names {
 		at := base + "/d/" + url.PathEscape(name)
 		a := e.asked(t, "201", "PUT", at, name)
@@ -142,6 +146,7 @@ func TestNamesOfAnotherPrefix(t *testing.T) {
 	key := lock.header.Get("Lock-Token")
 	e.asked(t, "423", "PUT", base+"/d/plain", "locked out")
 	e.asked(t, "423", "MOVE", base+"/d/plain", "", "Destination", base+"/d/moved")
+	e.asked(t, "412", "PUT", base+"/d/plain", "not so", "If", "<"+base+"/d/plain> ("+key+` ["another"])`)
 	e.asked(t, "204", "PUT", base+"/d/plain", "plain", "If", "<"+base+"/d/plain> ("+key+")")
 	e.asked(t, "502 destination_foreign", "PUT", base+"/d/plain", "", "If", "<"+e.to.URL()+"/dav/d/plain> ("+key+")")
 	e.asked(t, "502 destination_foreign", "MOVE", base+"/d/plain", "", "If", "("+key+")", "Destination", e.URL+"/d/moved")
@@ -168,8 +173,7 @@ func TestNamesOfAnotherPrefix(t *testing.T) {
 func TestNameInHost(t *testing.T) {
 	t.Parallel()
 	overEachStore(t, func(t *testing.T, store davStore) {
-		e := newTerminator(t, true)
-		e.to = davFence(t, store)
+		e := newTerminator(t, true, func(string) *harness.Server { return davFence(t, store) })
 		a := e.asked(t, "201", "PUT", e.URL+"/a", "v")
 		if got := a.header.Get("Location"); got != "" && got != "/a" { // from Apache, by its own name
 			t.Errorf("PUT tells the Location %q", got)

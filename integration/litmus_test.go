@@ -2,6 +2,8 @@ package integration
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -127,8 +129,7 @@ func withToken(t *testing.T, s *harness.Server, token string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var adder *httptest.Server
-	adder = httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+	adder := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		// Opaque: byte for byte what came.
 		r.Out.URL = &url.URL{Scheme: "http", Host: to.Host, Opaque: r.In.RequestURI}
 		r.Out.Host = to.Host
@@ -136,10 +137,10 @@ func withToken(t *testing.T, s *harness.Server, token string) string {
 		r.Out.Header.Set("X-Fencing-Owner", fmt.Sprint("owner-of-", token))
 		for _, name := range []string{"Destination", "If"} {
 			for i, line := range r.Out.Header[name] {
-				r.Out.Header[name][i] = strings.ReplaceAll(line, adder.URL, s.URL())
+				r.Out.Header[name][i] = strings.ReplaceAll(line, "http://"+r.In.Host, s.URL())
 			}
 		}
-	}})
+	}, ErrorLog: log.New(io.Discard, "", 0)}) // clients hang up
 	t.Cleanup(adder.Close)
 	return adder.URL
 }

@@ -18,9 +18,6 @@ import (
 	"fencegate/proxy/upstream/remote"
 )
 
-// errNotYet is for what the configuration has a place for already.
-var errNotYet = errors.New("not available yet; leave it out")
-
 // longest is the longest duration that anything is configured to.
 const longest = 24 * time.Hour
 

@@ -31,6 +31,10 @@ func basics(x *exam, f *found) error {
 		f.wrong(refusedWhy(r), "PUT is answered %v", r)
 		return nil
 	}
+	// What comes later than its answer must not come in between.
+	if _, err := x.await(min(x.settle, x.pace.answer), name, "first"); err != nil && !errors.Is(err, errNotThere) {
+		return err
+	}
 	const rounds = 5
 	var longest time.Duration
 	for i := range rounds {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,6 +29,7 @@ import (
 type patient struct {
 	complaints
 	url string
+	end func()
 
 	mu       sync.Mutex
 	objects  map[string]string // by key
@@ -38,6 +41,7 @@ type patient struct {
 
 type complaints struct {
 	truncates         bool          // keeps what came of a broken upload
+	truncatesReset    bool          // only of one that was reset
 	inPlace           bool          // empties an object before its body has come
 	lateBy            time.Duration // after which names with late- take effect
 	answersFirst      bool          // PUT is answered before its effect
@@ -45,6 +49,7 @@ type complaints struct {
 	neverStores       bool
 	keepsDeleted      bool
 	key               func(string) string // of an escaped path
+	putKey            func(string) string // the same for PUT only
 	ignoresNoneMatch  bool
 	ignoresMatch      bool
 	createsTwice      bool
@@ -86,7 +91,7 @@ func newPatient(t testing.TB, c complaints) *patient {
 	}
 	s.Start()
 	t.Cleanup(s.Close)
-	p.url = s.URL
+	p.url, p.end = s.URL, s.Close
 	return p
 }
 
@@ -163,6 +168,9 @@ func (p *patient) answer(r *http.Request, name string) reply {
 	}
 	switch r.Method {
 	case http.MethodPut:
+		if p.putKey != nil {
+			key = p.putKey(key)
+		}
 		return p.put(r, key)
 	case http.MethodGet:
 		return p.get(r, key)
@@ -270,7 +278,7 @@ func (p *patient) put(r *http.Request, key string) reply {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		if p.truncates {
+		if p.truncates || p.truncatesReset && errors.Is(err, syscall.ECONNRESET) {
 			p.set(key, string(body))
 		}
 		return no(http.StatusBadRequest)

@@ -14,14 +14,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"fencegate/integration/harness"
 )
 
 // brisk is a pace for stores in the same process.
-var brisk = examPace{answer: 10 * time.Second, cut: 200 * time.Millisecond, idle: 500 * time.Millisecond, early: 100 * time.Millisecond, part: 30 * time.Millisecond}
+var brisk = examPace{answer: 10 * time.Second, cut: 500 * time.Millisecond, idle: 500 * time.Millisecond, early: 100 * time.Millisecond, part: 100 * time.Millisecond}
 
 // seen is what doctor --json prints.
 type seen struct {
@@ -68,14 +67,20 @@ func looksFor(t testing.TB, c *doctorCmd, idle time.Duration) (s seen, err error
 	return s, err
 }
 
-// untouched checks that others' things are as they were, that nothing of ours is
-// left, and that nobody else's name was in a request.
-func (p *patient) untouched(t testing.TB, allowed ...string) {
+// untouched checks, once the store has ended, that others' things are as they
+// were, that nothing of ours is left but what was told, and that nobody else's
+// name was in a request.
+func (p *patient) untouched(t testing.TB, told string) {
 	t.Helper()
-	harness.Eventually(t, "only others' objects to be there", func() (any, bool) {
-		has := p.has()
-		return has, slices.Equal(has, append([]string{"/others"}, allowed...))
-	})
+	p.end() // waits for requests in progress
+	for _, name := range p.has() {
+		if name != "/others" && !strings.Contains(told, name) {
+			t.Errorf("%s is left; it tells %q", name, told)
+		}
+	}
+	if p.objects["/others"] != "theirs" {
+		t.Error("an object of others was changed")
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, path := range p.paths {
@@ -107,7 +112,7 @@ func TestDoctorFindsNothingInAGoodStore(t *testing.T) {
 					t.Errorf("%s: looked at %v, want %v", p.name, !want, want)
 				}
 			}
-			p.untouched(t)
+			p.untouched(t, "")
 			checkAdvice(t, s.Settings, "settle: 30s", "upstream_idle: 2s", "fold_case: false", "body: stage")
 		})
 	}
@@ -137,9 +142,10 @@ func TestDoctorFindsFaults(t *testing.T) {
 		says    string
 		advice  string
 	}{
-		{"truncates", complaints{truncates: true}, nil, "broken upload", verdictNote, "replaced by a part after RST; ", "body: stage"},
+		{"truncates", complaints{truncates: true}, nil, "broken upload", verdictNote, "replaced by a part after RST", "body: stage"},
 		{"truncates, FIN and chunks", complaints{truncates: true}, nil, "broken upload", verdictNote, "part of a new object is there after FIN in chunks", ""},
 		{"truncates streams", complaints{truncates: true}, func(c *doctorCmd) { c.Body = "stream" }, "broken upload", verdictUnsafe, "replaced by a part after FIN", "body: stage"},
+		{"truncates after RST", complaints{truncatesReset: true}, nil, "broken upload", verdictNote, "is there after RST", "body: stage"},
 		{"stores in place", complaints{inPlace: true}, nil, "broken upload", verdictNote, "while an upload is on its way", ""},
 		{"late", complaints{lateBy: 700 * time.Millisecond}, func(c *doctorCmd) { c.Settle = 2 * time.Second }, "late effect", verdictNote, "effect within", "settle: 30s"},
 		{"later than settle", complaints{lateBy: 700 * time.Millisecond}, func(c *doctorCmd) { c.Settle = 100 * time.Millisecond }, "late effect", verdictUnsafe, "later than 100ms", ""},
@@ -185,6 +191,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"drops blanks", complaints{key: withoutEnd(" ")}, nil, "names: final blank", verdictUnsafe, "%20", "fold_case: true"},
 		{"drops slashes", complaints{key: withoutEnd("/")}, nil, "names: final slash", verdictOK, "to fencegate, too", ""},
 		{"plus is a blank", complaints{key: func(s string) string { return decoded(strings.ReplaceAll(s, "+", " ")) }}, nil, "names: plus for a blank", verdictUnsafe, "name-a+b", "fold_case: false"},
+		{"folds case of writes", complaints{putKey: func(s string) string { return strings.ReplaceAll(s, "NAME-CASE", "name-case") }}, nil, "names: case", verdictUnsafe, "NAME-CASE", "fold_case: true"},
 		{"cuts long names", complaints{key: func(s string) string { return s[:min(len(s), 255)] }}, nil, "names: long names", verdictUnsafe, "305 bytes", "fold_case: false"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -214,7 +221,7 @@ func TestDoctorFindsFaults(t *testing.T) {
 			}
 			checkAdvice(t, s.Settings, c.advice)
 			if !c.has.keepsDeleted {
-				p.untouched(t)
+				p.untouched(t, "")
 			}
 		})
 	}
@@ -247,7 +254,7 @@ func TestDoctorTriesToGoAround(t *testing.T) {
 		{"the same store", func(_ *testing.T, p *patient) string { return p.url }, verdictUnsafe, "PUT at"},
 		{"another store", func(t *testing.T, _ *patient) string {
 			p := newPatient(t, complaints{})
-			t.Cleanup(func() { p.untouched(t) })
+			t.Cleanup(func() { p.untouched(t, "") })
 			return p.url
 		}, verdictUnsafe, "PUT at"},
 		{"no PUT, but DELETE", func(t *testing.T, p *patient) string {
@@ -273,7 +280,7 @@ func TestDoctorTriesToGoAround(t *testing.T) {
 			if s.Safe != (c.verdict != verdictUnsafe) {
 				t.Errorf("safe: %v", s.Safe)
 			}
-			p.untouched(t)
+			p.untouched(t, "")
 		})
 	}
 }
@@ -313,19 +320,27 @@ func TestDoctorIsInterrupted(t *testing.T) {
 			if at == "access" {
 				at = "direct-delete"
 			}
+			var arrived atomic.Bool
 			p.arrivals = func(_, path string) {
-				if strings.HasSuffix(path, at) {
-					cancel()
+				if !strings.HasSuffix(path, at) {
+					return
+				}
+				cancel()
+				if at != "late-reset" && !arrived.Swap(true) { // what will be answered is waited for
+					time.Sleep(200 * time.Millisecond)
 				}
 			}
 			var out bytes.Buffer
 			d := newDoctor(p.url)
 			d.Direct = between(t, p, func(r *http.Request) bool { return true })
 			err := d.examine(ctx, streams{&out, io.Discard}, brisk)
-			if exitCode(err) != exitFailed || err == nil || !strings.Contains(err.Error(), "interrupted") || out.Len() > 0 {
+			if err == nil {
+				t.Fatalf("it goes on: %s", &out)
+			}
+			if exitCode(err) != exitFailed || !strings.Contains(err.Error(), "interrupted") || out.Len() > 0 {
 				t.Errorf("%v %s", err, &out)
 			}
-			p.untouched(t)
+			p.untouched(t, err.Error())
 		})
 	}
 }
@@ -355,7 +370,7 @@ func TestDoctorKeepsSecrets(t *testing.T) {
 			if text := fmt.Sprint(err, &out, &errs); strings.Contains(text, "very-secret") {
 				t.Errorf("it shows the secret: %s", text)
 			}
-			p.untouched(t)
+			p.untouched(t, "")
 		}
 	}
 }
@@ -378,7 +393,7 @@ func TestDoctorOverTLS(t *testing.T) {
 		t.Errorf("%v %+v", err, got)
 	}
 	checkAdvice(t, got.Settings, "tls: {ca:")
-	p.untouched(t)
+	p.untouched(t, "")
 }
 
 func TestDoctorUsage(t *testing.T) {

@@ -24,15 +24,35 @@ func Build(t testing.TB) string {
 	return path
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(buildDir, "fencegate")
+// FencegateAsShipped is Fencegate without the race detector, for what is measured:
+// that takes many times the memory.
+func FencegateAsShipped(t testing.TB, args ...string) *Server {
+	t.Helper()
+	if !raceEnabled {
+		return Fencegate(t, args...)
+	}
+	Build(t) // complains where Main does not run
+	path, err := buildAsShipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newServer(t, path, args)
+}
+
+var (
+	build          = sync.OnceValues(func() (string, error) { return buildWith("fencegate", raceEnabled) })
+	buildAsShipped = sync.OnceValues(func() (string, error) { return buildWith("fencegate-as-shipped", false) })
+)
+
+func buildWith(name string, race bool) (string, error) {
+	path := filepath.Join(buildDir, name)
 	// No stamp of the repository's state: it would need git to trust the clone.
 	args := []string{"build", "-buildvcs=false", "-o", path}
-	if raceEnabled {
+	if race {
 		args = append(args, "-race")
 	}
 	if out, err := exec.Command("go", append(args, program)...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("fencegate cannot be built: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
