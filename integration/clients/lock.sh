@@ -33,6 +33,6 @@ request() { # CURL-ARGUMENTS…: prints the status, and the fence's reason if it
 }
 write() { held && request -T "$1"; } # FILE: sends nothing once the lease is over
 unlock() {
-    [[ -z $renewal ]] || { kill "$renewal"; wait "$renewal" || :; } 2>/dev/null
+    [[ -z $renewal ]] || { kill "$renewal" || :; wait "$renewal" || :; } 2>/dev/null
     lua release 1 "$key" "$owner" "{fencegate}:free:$resource" >/dev/null || :; rm -f "$lease" "$lease.new"
 }
