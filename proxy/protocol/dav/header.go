@@ -32,7 +32,7 @@ func ParseDepth(h http.Header, absent Depth) (Depth, error) {
 	case "infinity":
 		return Infinity, nil
 	}
-	return absent, fmt.Errorf("Depth is %q, want 0, 1 or infinity", value)
+	return absent, fmt.Errorf("the Depth is %q, want 0, 1 or infinity", value)
 }
 
 // ParseOverwrite returns what a request's Overwrite header says: true without
@@ -47,33 +47,7 @@ func ParseOverwrite(h http.Header) (bool, error) {
 	case value == "F", value == "f":
 		return false, nil
 	}
-	return true, fmt.Errorf("Overwrite is %q, want T or F", value)
-}
-
-// MaxTimeout is how long a lock may be asked for. Those who crash leave it
-// behind, and the next one to be let in finds the object locked.
-const MaxTimeout = time.Hour
-
-// CapTimeout returns the Timeout header, RFC 4918 section 10.7, that asks for no
-// more than MaxTimeout, where a request has these lines of it. Without one
-// servers lock for ever, as they do if they are asked to.
-func CapTimeout(lines []string) string {
-	const longest = int64(MaxTimeout / time.Second)
-	for kind := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		// What comes first is wanted most; what is not known is skipped.
-		text, ok := cutFold(strings.Trim(kind, " \t"), "Second-")
-		if n, err := strconv.ParseInt(text, 10, 64); ok && err == nil && n >= 0 && n <= longest {
-			return fmt.Sprint("Second-", n)
-		}
-	}
-	return fmt.Sprint("Second-", longest)
-}
-
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return s, false
-	}
-	return s[len(prefix):], true
+	return true, fmt.Errorf("the Overwrite is %q, want T or F", value)
 }
 
 // ParseDestination returns where a request's Destination header points to.
@@ -87,9 +61,42 @@ func ParseDestination(h http.Header) (Ref, error) {
 	}
 	ref, err := ParseRef(value)
 	if err != nil {
-		return Ref{}, fmt.Errorf("Destination: %w", err)
+		return Ref{}, fmt.Errorf("in Destination: %w", err)
 	}
 	return ref, nil
+}
+
+// ParseTimeout returns the first time in a request's Timeout header that is
+// understood, RFC 4918 section 10.7; 0 without one. The longest stands for
+// Infinite.
+func ParseTimeout(h http.Header, longest time.Duration) time.Duration {
+	for value := range strings.SplitSeq(strings.Join(h["Timeout"], ","), ",") {
+		value = strings.TrimSpace(value)
+		if strings.EqualFold(value, "Infinite") {
+			return longest
+		}
+		if n, ok := strings.CutPrefix(value, "Second-"); ok {
+			if s, err := strconv.ParseUint(n, 10, 32); err == nil && s > 0 {
+				return min(time.Duration(s)*time.Second, longest)
+			}
+		}
+	}
+	return 0
+}
+
+// ParseLockToken returns the URI in a request's Lock-Token header, RFC 4918
+// section 10.5.
+func ParseLockToken(h http.Header) (string, error) {
+	value, ok, err := single(h, "Lock-Token")
+	if err != nil {
+		return "", err
+	}
+	inner, closed := strings.CutSuffix(value, ">")
+	token, opened := strings.CutPrefix(inner, "<")
+	if !ok || !opened || !closed || token == "" || strings.ContainsAny(token, "<> \t") {
+		return "", fmt.Errorf("the Lock-Token is %q, want one URI in angle brackets", value)
+	}
+	return token, nil
 }
 
 // single returns the value of a header that may occur once. Servers take the

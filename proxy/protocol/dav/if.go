@@ -42,13 +42,13 @@ func ParseIf(s string) ([]List, error) {
 			tagged = true
 			p.skip()
 			if !strings.HasPrefix(p.rest, "(") {
-				return nil, errors.New("If: a URL without a list behind it")
+				return nil, errors.New("in If: a URL without a list behind it")
 			}
 		} else {
 			untagged = true
 		}
 		if tagged && untagged {
-			return nil, errors.New("If: some lists have a URL before them and some have none")
+			return nil, errors.New("in If: some lists have a URL before them and some have none")
 		}
 		for {
 			conditions, err := p.list()
@@ -62,34 +62,24 @@ func ParseIf(s string) ([]List, error) {
 		}
 	}
 	if lists == nil {
-		return nil, errors.New("If: there is no list in it")
+		return nil, errors.New("in If: there is no list in it")
 	}
 	return lists, nil
 }
 
-// RefsOfIf returns the URLs before the lists of a request's If header, if it has
-// one.
-func RefsOfIf(h http.Header) ([]Ref, error) {
+// CheckIf returns what is wrong with a request's If header, if it has one.
+func CheckIf(h http.Header) error {
+	_, err := RequestIf(h)
+	return err
+}
+
+// RequestIf returns the lists of a request's If header, none without one.
+func RequestIf(h http.Header) ([]List, error) {
 	value, ok, err := single(h, "If")
 	if err != nil || !ok {
 		return nil, err
 	}
-	lists, err := ParseIf(value)
-	if err != nil {
-		return nil, err
-	}
-	var refs []Ref
-	for i, l := range lists {
-		if l.Resource == "" || i > 0 && lists[i-1].Resource == l.Resource {
-			continue
-		}
-		ref, err := ParseRef(l.Resource)
-		if err != nil {
-			return nil, fmt.Errorf("If: %w", err)
-		}
-		refs = append(refs, ref)
-	}
-	return refs, nil
+	return ParseIf(value)
 }
 
 // FormatIf is the inverse of ParseIf.
@@ -130,7 +120,7 @@ func (p *ifParser) skip() { p.rest = strings.TrimLeft(p.rest, " \t") }
 func (p *ifParser) bracketed() (string, error) {
 	inner, rest, ok := strings.Cut(p.rest[1:], ">")
 	if !ok || inner == "" || strings.ContainsAny(inner, "< \t") {
-		return "", fmt.Errorf("If: %q is no URL in brackets", p.rest)
+		return "", fmt.Errorf("in If: %q is no URL in brackets", p.rest)
 	}
 	p.rest = rest
 	return inner, nil
@@ -139,7 +129,7 @@ func (p *ifParser) bracketed() (string, error) {
 // list reads "( … )".
 func (p *ifParser) list() ([]Condition, error) {
 	if !strings.HasPrefix(p.rest, "(") {
-		return nil, fmt.Errorf("If: a list begins with %q", firstOf(p.rest))
+		return nil, fmt.Errorf("in If: a list begins with %q", firstOf(p.rest))
 	}
 	p.rest = p.rest[1:]
 	var conditions []Condition
@@ -154,7 +144,7 @@ func (p *ifParser) list() ([]Condition, error) {
 		var err error
 		switch {
 		case p.rest == "":
-			return nil, errors.New("If: a list does not end")
+			return nil, errors.New("in If: a list does not end")
 		case p.rest[0] == ')' && !c.Not && conditions != nil:
 			p.rest = p.rest[1:]
 			return conditions, nil
@@ -163,7 +153,7 @@ func (p *ifParser) list() ([]Condition, error) {
 		case p.rest[0] == '[':
 			c.ETag, err = p.etag()
 		default:
-			err = fmt.Errorf("If: %q where a condition is due", firstOf(p.rest))
+			err = fmt.Errorf("in If: %q where a condition is due", firstOf(p.rest))
 		}
 		if err != nil {
 			return nil, err
@@ -180,15 +170,15 @@ func (p *ifParser) etag() (string, error) {
 		n = 2
 	}
 	if n >= len(s) || s[n] != '"' {
-		return "", errors.New("If: an entity tag is not in quotes")
+		return "", errors.New("in If: an entity tag is not in quotes")
 	}
 	end := strings.IndexByte(s[n+1:], '"')
 	if end < 0 {
-		return "", errors.New("If: an entity tag does not end")
+		return "", errors.New("in If: an entity tag does not end")
 	}
 	tag := s[:n+1+end+1]
 	if !strings.HasPrefix(s[len(tag):], "]") {
-		return "", errors.New("If: an entity tag does not end with a bracket")
+		return "", errors.New("in If: an entity tag does not end with a bracket")
 	}
 	p.rest = s[len(tag)+1:]
 	return tag, nil
@@ -215,7 +205,7 @@ func (m Map) MapIf(s string) (string, error) {
 		}
 		ref, err := ParseRef(l.Resource)
 		if err != nil {
-			return "", fmt.Errorf("If: %w", err)
+			return "", fmt.Errorf("in If: %w", err)
 		}
 		if to, ok := m.ToStore(ref); ok {
 			lists[i].Resource, changed = to.String(), true
