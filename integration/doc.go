@@ -1,7 +1,7 @@
 // Package integration looks at fencegate from outside: scenarios that start
-// the compiled binary, a real Redis and lock holders as processes of their
-// own, then pause, kill and restart them, and check that DESIGN's promises
-// hold; and the rules of the house that no compiler checks.
+// the compiled binary, a real Redis, nginx and Apache, and lock holders as
+// processes of their own, then pause, kill and restart them, and check that
+// DESIGN's promises hold; and the rules of the house that no compiler checks.
 //
 //   - One scenario is one file named for it, and says at its top which promise
 //     it shows. It reads as a story: who does what, what must come of it.
@@ -50,4 +50,12 @@
 //	The ledger is replaced under us        TestReplacedLedgerIsTold
 //	The lock service forgets its counter   TestLocksHealAfterALostCounter
 //	Redis is cut off while a command runs  TestLockEndsItsCommandBeforeTheLease
+//	A stranger's suite of WebDAV tests     TestLitmus
+//	One name is written in many ways       TestSpellings
+//	Every WebDAV method comes late         TestStaleHolderOverWebDAV
+//	MOVE and COPY between two locks        TestMoveWithTwoTokens, TestWrongDestinations
+//	The store has names of its own         TestNamesOfAnotherPrefix, TestNameInHost
+//	Uploads break off over WebDAV          TestCutUploadsOverWebDAV, TestCutOnTheWayToTheStore
+//	Programs that know nothing of fencing  TestWebDAVClients, TestMountedWebDAV
+//	Very many files are listed             TestListingPassesThrough, TestListingOfManyFiles
 package integration

@@ -38,7 +38,7 @@ func (p *Proxy) rename(out *http.Request, q *request) {
 		out.RequestURI += "?" + q.query
 	}
 	if out.Method == "LOCK" {
-		out.Header["Timeout"] = []string{dav.CapTimeout(out.Header["Timeout"])}
+		out.Header["Timeout"] = []string{dav.CapTimeout(out.Header)}
 	}
 	if p.opts.Names == (dav.Map{}) && !q.moves() {
 		return

@@ -41,7 +41,7 @@ func (p WebDAV) Intent(r Request) Intent {
 
 // compares returns the paths that are named in If.
 func (p WebDAV) compares(r Request) ([]string, *Refusal) {
-	refs, err := dav.RefsOfIf(r.Header)
+	refs, err := dav.Compared(r.Header)
 	if err != nil {
 		return nil, &Refusal{Cause: Malformed, Detail: err.Error() + "."}
 	}

@@ -50,32 +50,6 @@ func ParseOverwrite(h http.Header) (bool, error) {
 	return true, fmt.Errorf("the Overwrite is %q, want T or F", value)
 }
 
-// MaxTimeout is how long a lock may be asked for. Those who crash leave it
-// behind, and the next one to be let in finds the object locked.
-const MaxTimeout = time.Hour
-
-// CapTimeout returns the Timeout header, RFC 4918 section 10.7, that asks for no
-// more than MaxTimeout, where a request has these lines of it. Without one
-// servers lock for ever, as they do if they are asked to.
-func CapTimeout(lines []string) string {
-	const longest = int64(MaxTimeout / time.Second)
-	for kind := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		// What comes first is wanted most; what is not known is skipped.
-		text, ok := cutFold(strings.Trim(kind, " \t"), "Second-")
-		if n, err := strconv.ParseInt(text, 10, 64); ok && err == nil && n >= 0 && n <= longest {
-			return fmt.Sprint("Second-", n)
-		}
-	}
-	return fmt.Sprint("Second-", longest)
-}
-
-func cutFold(s, prefix string) (string, bool) {
-	if len(s) < len(prefix) || !strings.EqualFold(s[:len(prefix)], prefix) {
-		return s, false
-	}
-	return s[len(prefix):], true
-}
-
 // ParseDestination returns where a request's Destination header points to.
 func ParseDestination(h http.Header) (Ref, error) {
 	value, ok, err := single(h, "Destination")

@@ -82,27 +82,6 @@ func RequestIf(h http.Header) ([]List, error) {
 	return ParseIf(value)
 }
 
-// RefsOfIf returns the URLs before the lists of a request's If header, if it has
-// one.
-func RefsOfIf(h http.Header) ([]Ref, error) {
-	lists, err := RequestIf(h)
-	if err != nil {
-		return nil, err
-	}
-	var refs []Ref
-	for i, l := range lists {
-		if l.Resource == "" || i > 0 && lists[i-1].Resource == l.Resource {
-			continue
-		}
-		ref, err := ParseRef(l.Resource)
-		if err != nil {
-			return nil, fmt.Errorf("in If: %w", err)
-		}
-		refs = append(refs, ref)
-	}
-	return refs, nil
-}
-
 // FormatIf is the inverse of ParseIf.
 func FormatIf(lists []List) string {
 	var b strings.Builder
