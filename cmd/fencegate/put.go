@@ -24,7 +24,7 @@ type putCmd struct {
 func (putCmd) Help() string {
 	return `Writes files through the fence with a token: that of the environment within fencegate lock (FENCING_TOKEN, FENCING_OWNER), or with --redis that of a lock which it takes for the time of writing.
 
-A write that the fence answers with 503 was not sent to the store, and is tried again until --wait is over, unless it came from a pipe. No other one is: whatever is in doubt is told. With --recursive files are sent one after the other, in the order of their names; what cannot be read or is refused is told in the end, and the others are sent. A lock that is lost ends it at once. Symbolic links in a directory are not followed, and told.
+A write that the fence answers with 503 was not sent to the store, and is tried again until --wait is over, unless it came from a pipe. No other one is: whatever is in doubt is told. With --recursive files are sent one after the other, in the order of their names; folders that a store wants made first (WebDAV) are made, what cannot be read or is refused is told in the end, and the others are sent. A lock that is lost ends it at once. Symbolic links in a directory are not followed, and told.
 
 Exit code: 0 all is stored; 1 the store refused something; 76 a later holder was seen, or the lock was lost: nothing of this file took effect; 74 a write may or may not have taken effect; 75 the lock or the fence was not to be had in time; 69 Redis or the fence does not answer; 66 a file cannot be read, or changed while it was sent; 64 usage; 128+n ended by signal n, nothing in doubt.`
 }
@@ -43,7 +43,10 @@ func (c *putCmd) Run(std streams) error {
 	}
 	ctx, stop := untilTold()
 	defer stop()
-	w := &writer{fence: strings.TrimSuffix(c.Fence, "/"), header: http.Header{}, wait: time.Duration(c.Wait)}
+	w := &writer{fence: strings.TrimSuffix(c.Fence, "/"), header: http.Header{}, wait: time.Duration(c.Wait), made: map[string]bool{}}
+	if c.Recursive {
+		w.root = &c.URL
+	}
 	if c.Type != "" {
 		w.header.Set("Content-Type", c.Type)
 	}

@@ -95,7 +95,7 @@ func storeAnswer(res *http.Response, text []byte) attempt {
 	case http.StatusAccepted, http.StatusRequestTimeout, 499:
 	default:
 		if status/100 == 3 || status/100 == 4 {
-			return attempt{code: exitFailed, err: err}
+			return attempt{code: exitFailed, err: err, noFolder: status == http.StatusConflict}
 		}
 	}
 	return attempt{code: exitUnknown, err: fmt.Errorf("%w: it may or may not have taken effect", err)}

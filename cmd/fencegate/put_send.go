@@ -16,6 +16,9 @@ type writer struct {
 	header http.Header
 	wait   time.Duration
 	lease  context.Context // ends with the lock, if it is put's own
+
+	root *string         // of a whole directory at the store; nil: one file
+	made map[string]bool // folders there
 }
 
 // use sets the way that requests go. A redirect is not followed: it would show
@@ -30,12 +33,21 @@ type attempt struct {
 	err   error
 	again bool          // it was not sent on, and can be sent again
 	after time.Duration // not before
+	// noFolder: the store has none for it, and has stored nothing.
+	noFolder bool
 }
 
 // all sends uploads in turn, and returns what went wrong.
 func (w *writer) all(ctx context.Context, uploads []upload, faults *putFaults) error {
 	for _, u := range uploads {
 		a := w.one(ctx, u)
+		if a.noFolder && w.root != nil {
+			if err := w.makeFolders(ctx, *w.root, u.path); err != nil {
+				a.err = fmt.Errorf("%w; %w", a.err, err)
+			} else {
+				a = w.one(ctx, u)
+			}
+		}
 		if a.err == nil {
 			continue
 		}
