@@ -203,6 +203,7 @@ func containerLives(t *testing.T, img image) {
 
 	server := c.serve()
 	c.isPowerless(server)
+	c.says("201", "MKCOL", "/reports", 0, "")
 	c.says("201", "PUT", report, 34, "from B")
 	c.says("412 stale_token", "PUT", report, 33, "from A, late")
 	if a := c.says("200", "GET", report, 0, ""); a.body != "from B" {

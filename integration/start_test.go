@@ -62,7 +62,7 @@ func stoppedServer(t testing.TB) *harness.Server {
 func (p *place) ledger() string { return filepath.Join(p.state, "ledger.db") }
 
 func (p *place) command() *exec.Cmd {
-	args := []string{"serve", "--upstream", "dir:" + p.data, "--state", p.state}
+	args := []string{"serve", "--upstream", "dir:" + p.data, "--state", p.state, "--protocol", "plain"}
 	// kong takes the last of two.
 	cmd := exec.Command(harness.Build(p.t), append(append(args, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"), p.args...)...)
 	if p.uid != 0 {

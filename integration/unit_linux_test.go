@@ -105,6 +105,7 @@ mount -o remount,bind,ro /`, filepath.Join(img.root, "fencegate"), fmt.Sprint(im
 		want, method, path, body string
 		token                    fence.Token
 	}{
+		{"201", "MKCOL", "/reports", "", 0},
 		{"201", "PUT", report, "small", 34},
 		{"204", "PUT", report, strings.Repeat("large ", 1<<20), 34}, // by way of the spool
 		{"412 stale_token", "PUT", report, "late", 33},

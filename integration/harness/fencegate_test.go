@@ -20,6 +20,7 @@ func fakeServe(args []string) int {
 	listen, admin := flags.String("listen", "", ""), flags.String("admin", "", "")
 	state, init := flags.String("state", "", ""), flags.Bool("init", false, "")
 	flags.String("upstream", "", "")
+	flags.String("protocol", "", "")
 	if flags.Parse(args) != nil {
 		return 64
 	}
