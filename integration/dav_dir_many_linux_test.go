@@ -164,6 +164,22 @@ func TestListingOfALargeDirectory(t *testing.T) {
 	if peak-idle > mostOfListing {
 		t.Errorf("the listing took %d KiB of memory, want %d at most", peak-idle, mostOfListing)
 	}
+	seen, next := 0, "/many/"
+	for next != "" {
+		links := linksOf(asked(t, s.URL(), "200", "GET "+next).body)
+		next = ""
+		for _, link := range links {
+			switch {
+			case strings.HasPrefix(link, "?"):
+				next = "/many/" + link
+			case link != "../":
+				seen++
+			}
+		}
+	}
+	if seen != n {
+		t.Errorf("the pages for browsers have %d names, want %d", seen, n)
+	}
 	start := time.Now()
 	asked(t, s.URL(), "204", "DELETE /many/\nX-Fencing-Token: 7")
 	t.Logf("they are deleted in %v", time.Since(start))

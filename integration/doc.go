@@ -50,4 +50,15 @@
 //	The ledger is replaced under us        TestReplacedLedgerIsTold
 //	The lock service forgets its counter   TestLocksHealAfterALostCounter
 //	Redis is cut off while a command runs  TestLockEndsItsCommandBeforeTheLease
+//	A directory is served over WebDAV      TestLitmusOverADirectory, TestWebDAVClientsOverADirectory, TestRcloneOverADirectory
+//	… through FENCEGATE_URL                TestLitmusOverADirectory, TestWebDAVBehindTheHelper, TestClientsBehindTheHelper
+//	… as a mount, to a browser             TestMountedDirectory, TestBrowsingADirectory
+//	… by names in all spellings            TestSpellingsOverADirectory, TestNamesOnDiskOverWebDAV, TestPublicNamesOfADirectory
+//	… to a holder who lost the lock        TestStaleHolderOverADirectory, TestMoveWithTwoTokensInADirectory
+//	… while uploads break off              TestCutUploadsOverADirectory
+//	… killed while trees move              TestKilledWhileTreesMove
+//	… to many at once                      TestOneOfManyCreates, TestOneTokenWritesInParallel, TestListingOfALargeDirectory
+//	… while a tree goes                    TestTreeWaitsForWhatHasBegunBelow, TestTreeGoesUnderAnUpload
+//	… with odd files, on odd file systems  TestOddFilesOverWebDAV, TestDirectoryWithoutAttributes
+//	… and then over plain                  TestDirectoryChangesItsProtocol
 package integration
