@@ -58,4 +58,15 @@
 //	Uploads break off over WebDAV          TestCutUploadsOverWebDAV, TestCutOnTheWayToTheStore
 //	Programs that know nothing of fencing  TestWebDAVClients, TestMountedWebDAV
 //	Very many files are listed             TestListingPassesThrough, TestListingOfManyFiles
+//	A directory is served over WebDAV      TestLitmusOverADirectory, TestWebDAVClientsOverADirectory, TestRcloneOverADirectory
+//	… through FENCEGATE_URL                TestLitmusOverADirectory, TestWebDAVBehindTheHelper, TestClientsBehindTheHelper
+//	… as a mount, to a browser             TestMountedDirectory, TestBrowsingADirectory
+//	… by names in all spellings            TestSpellingsOverADirectory, TestNamesOnDiskOverWebDAV, TestPublicNamesOfADirectory
+//	… to a holder who lost the lock        TestStaleHolderOverADirectory, TestMoveWithTwoTokensInADirectory
+//	… while uploads break off              TestCutUploadsOverADirectory
+//	… killed while trees move              TestKilledWhileTreesMove
+//	… to many at once                      TestOneOfManyCreates, TestOneTokenWritesInParallel, TestListingOfALargeDirectory
+//	… while a tree goes                    TestTreeWaitsForWhatHasBegunBelow, TestTreeGoesUnderAnUpload
+//	… with odd files, on odd file systems  TestOddFilesOverWebDAV, TestDirectoryWithoutAttributes
+//	… and then over plain                  TestDirectoryChangesItsProtocol
 package integration

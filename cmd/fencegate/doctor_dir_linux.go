@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -43,11 +44,15 @@ func systemCalls(x *dirExam, f *found) error {
 	return nil
 }
 
-// freeBytes is what a user without privileges can still store.
+// freeBytes is what a user without privileges can still store. Some file systems
+// do not tell; they say that they have no blocks at all.
 func freeBytes(path string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return 0, err
+	}
+	if st.Blocks == 0 {
+		return math.MaxInt64 >> 1, nil
 	}
 	return int64(min(st.Bavail, 1<<40)) * int64(st.Bsize), nil
 }

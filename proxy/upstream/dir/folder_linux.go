@@ -3,6 +3,7 @@ package dir
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"time"
 
@@ -204,11 +205,15 @@ func (f *folder) syncAll() error {
 }
 
 // free returns how many bytes f's file system could still take at the very
-// most, reserved blocks included.
+// most, reserved blocks included. Some do not tell (ramfs, tmpfs with size=0, some
+// FUSE ones): they say that they have no blocks at all.
 func (f *folder) free() (int64, error) {
 	var st unix.Statfs_t
 	if err := f.control(func(fd int) error { return unix.Fstatfs(fd, &st) }); err != nil {
 		return 0, os.NewSyscallError("fstatfs", err)
+	}
+	if st.Blocks == 0 {
+		return math.MaxInt64, nil
 	}
 	return int64(min(st.Bfree, 1<<40)) * int64(st.Bsize), nil
 }
