@@ -31,6 +31,8 @@ type Client struct {
 //
 // With Options.ContextTimeoutEnabled set on rdb, calls that a frozen Redis does
 // not answer give back their connections at once rather than after ReadTimeout.
+// Hooks are to be added to rdb before: a *redis.Client without that setting is
+// used through a copy with it, on the same connections.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if rdb == nil {
 		return nil, errors.New("lockclient: the redis client is nil")
@@ -71,6 +73,11 @@ func acquireSlots(all []*node) int {
 
 // takeSlot reports false when ctx ended first.
 func (c *Client) takeSlot(ctx context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	default:
+	}
 	select {
 	case c.slots <- struct{}{}:
 		return true

@@ -161,7 +161,7 @@ func TestRenewalFindsThatTheLockIsGone(t *testing.T) {
 func TestARenewalWaitsForARemint(t *testing.T) {
 	s := startRedis(t)
 	l := mustLock(t, s.client(), "/r")
-	l.turn <- struct{}{} // as remint does
+	l.turns() <- struct{}{} // as remint does
 	s.rdb.Set(t.Context(), "{fencegate}:lock:/r", l.Token().String()+":new", time.Minute)
 	done := make(chan error, 1)
 	go func() { done <- l.renew() }()
@@ -173,7 +173,7 @@ func TestARenewalWaitsForARemint(t *testing.T) {
 	l.mu.Lock()
 	l.stamp.Owner = "new"
 	l.mu.Unlock()
-	<-l.turn
+	<-l.turns()
 	if err := within(t, 5*time.Second, done, "renewal"); err != nil {
 		t.Error(err)
 	}

@@ -47,36 +47,42 @@ type single struct {
 func (s *single) list() []*node { return []*node{s.n} }
 func (s *single) quorum() int   { return 1 }
 
-func (s *single) acquire(ctx context.Context, timeout time.Duration, r request) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (s *single) acquire(caller context.Context, timeout time.Duration, r request) answer {
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	if !s.c.takeSlot(ctx) {
 		return answer{err: abandoned(ctx, timeout)}
 	}
 	sent := s.c.clock.now()
-	out := make(chan answer, 1)
-	s.c.work.run(func() {
-		// The slot is held for as long as the connection is.
-		defer s.c.giveSlot()
-		out <- s.n.run(ctx, r.acquire())
-	})
-	select {
-	case a := <-out:
-		if a.err != nil {
-			// Whatever the error is, an earlier try inside go-redis may have
-			// taken the lock.
-			s.discard(r)
-		}
-		a.sent = sent
-		return a
-	case <-ctx.Done():
+	var a answer
+	if s.direct(caller) {
+		a = s.n.bound(ctx, timeout, r.acquire())
+		s.c.giveSlot()
+	} else {
+		out := make(chan answer, 1)
 		s.c.work.run(func() {
-			if late := <-out; late.err != nil || late.status == statusOK {
-				s.n.discard(r)
-			}
+			// The slot is held for as long as the connection is.
+			defer s.c.giveSlot()
+			out <- s.n.run(ctx, r.acquire())
 		})
-		return answer{err: abandoned(ctx, timeout)}
+		select {
+		case a = <-out:
+		case <-ctx.Done():
+			s.c.work.run(func() {
+				if late := <-out; late.err != nil || late.status == statusOK {
+					s.n.discard(r)
+				}
+			})
+			return answer{err: abandoned(ctx, timeout)}
+		}
 	}
+	if a.err != nil {
+		// Whatever the error is, an earlier try inside go-redis may have taken the
+		// lock.
+		s.discard(r)
+	}
+	a.sent = sent
+	return a
 }
 
 func (s *single) renew(ctx context.Context, timeout time.Duration, r request, _ members) answer {
@@ -95,15 +101,15 @@ func (s *single) discard(r request) { s.c.work.run(func() { s.n.discard(r) }) }
 
 // ask runs a script and returns its answer, or ErrRedisUnreachable as soon as
 // timeout has passed or ctx has ended. The script may then still take effect.
-//
-// It runs in the background because go-redis does not interrupt a socket read
-// when a context ends (unless Options.ContextTimeoutEnabled is set), and a
-// frozen Redis must not hold up the caller. That goroutine ends with go-redis'
-// own read timeout at the latest; Close waits for it.
-func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (s *single) ask(caller context.Context, timeout time.Duration, v invocation) answer {
+	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	sent := s.c.clock.now()
+	if s.direct(caller) {
+		a := s.n.bound(ctx, timeout, v)
+		a.sent = sent
+		return a
+	}
 	out := make(chan answer, 1)
 	s.c.work.run(func() { out <- s.n.run(ctx, v) })
 	select {
@@ -113,4 +119,14 @@ func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) a
 	case <-ctx.Done():
 		return answer{err: abandoned(ctx, timeout)}
 	}
+}
+
+// direct reports whether the goroutine of the caller may wait for Redis itself,
+// which saves most of what a call costs here. A frozen Redis must not hold it up:
+// go-redis ends a socket read at a context's deadline, if told to, but not when
+// the context is cancelled. What may be cancelled is therefore done in the
+// background, where it ends with the deadline, or with go-redis' own read timeout;
+// Close waits for it.
+func (s *single) direct(caller context.Context) bool {
+	return s.n.bounded != nil && caller.Done() == nil
 }
