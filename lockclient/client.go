@@ -18,6 +18,8 @@ type Client struct {
 	// so that however many wait, a renewal finds one free.
 	slots   chan struct{}
 	waiters waiters
+	keepers keepers
+	bounds  bounds
 	work    background
 	checks  checks
 	life    context.Context // ends with Close
@@ -42,7 +44,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.nodes = &single{c, n}
+	c.nodes = newSingle(c, n)
 	return c, nil
 }
 

@@ -32,8 +32,11 @@ type shared struct {
 	begun    instant   // when the acquisition was first sent
 	acquired time.Time // for the metrics, else zero
 
-	keeper *time.Timer    // runs keep when there is something to look after
-	kept   sync.WaitGroup // done when that has returned
+	// Of keepers, which runs keep when there is something to look after.
+	due        time.Time
+	next, prev *shared
+	waits      bool
+	kept       sync.WaitGroup // done when keep has returned
 
 	mu sync.Mutex
 	// Of these nil ones are made when they are asked for: most locks are given
@@ -74,8 +77,7 @@ func newLock(c *Client, want *wanted, stamp fence.Stamp, le lease, at members, l
 		s.acquired = time.Now()
 	}
 	s.kept.Add(1)
-	// Most locks are given back before that: they cost no goroutine.
-	s.keeper = time.AfterFunc(min(renewAfter(want.ttl), keepTick, le.left(now)), s.keep)
+	c.keepers.add(s, min(renewAfter(want.ttl), keepTick, le.left(now)))
 	return &both.Lock
 }
 
@@ -264,7 +266,7 @@ func (s *shared) finish(ctx context.Context) (lost *LostError, a answer, last bo
 	}
 	s.mu.Unlock()
 
-	if !s.keeper.Stop() {
+	if !s.c.keepers.remove(s) {
 		s.kept.Wait() // it ends with the context
 	}
 	s.mu.Lock()

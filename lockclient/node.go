@@ -70,13 +70,16 @@ func (n *node) poolSize() int {
 	return 0
 }
 
-func (n *node) run(ctx context.Context, v invocation) answer { return n.runOn(ctx, n.rdb, v) }
-
 // bound is run for a caller that waits for it, until ctx ends after timeout.
 func (n *node) bound(ctx context.Context, timeout time.Duration, v invocation) answer {
-	a := n.runOn(ctx, n.bounded, v)
+	got, err := v.run(ctx, n.bounded)
+	return n.inTime(ctx, timeout, n.answer(ctx, got, err))
+}
+
+// inTime names the end of ctx as the reason why there was no answer. The socket
+// may notice it a moment before the context does.
+func (n *node) inTime(ctx context.Context, timeout time.Duration, a answer) answer {
 	if a.err != nil && errors.Is(a.err, ErrRedisUnreachable) {
-		// The socket may notice the deadline a moment before the context.
 		if end, _ := ctx.Deadline(); ctx.Err() != nil || time.Until(end) <= 0 {
 			return answer{err: fmt.Errorf("%w within %v", ErrRedisUnreachable, timeout)}
 		}
@@ -84,8 +87,13 @@ func (n *node) bound(ctx context.Context, timeout time.Duration, v invocation) a
 	return a
 }
 
-func (n *node) runOn(ctx context.Context, rdb redis.UniversalClient, v invocation) answer {
-	got, err := v.run(ctx, rdb)
+func (n *node) run(ctx context.Context, v invocation) answer {
+	got, err := v.run(ctx, n.rdb)
+	return n.answer(ctx, got, err)
+}
+
+// answer is what a script's elements, or the error of the call, say.
+func (n *node) answer(ctx context.Context, got []string, err error) answer {
 	var served redis.Error
 	switch {
 	case err == nil && len(got) == 2:

@@ -40,48 +40,43 @@ type members []bool
 
 // single is one Redis.
 type single struct {
-	c *Client
-	n *node
+	c     *Client
+	n     *node
+	lanes *lanes // nil where the node has no bounded client
+}
+
+func newSingle(c *Client, n *node) *single {
+	s := &single{c: c, n: n}
+	if n.bounded != nil {
+		s.lanes = &lanes{n: n, most: cap(c.slots)}
+	}
+	return s
 }
 
 func (s *single) list() []*node { return []*node{s.n} }
 func (s *single) quorum() int   { return 1 }
 
-func (s *single) acquire(caller context.Context, timeout time.Duration, r request) answer {
-	ctx, cancel := context.WithTimeout(caller, timeout)
-	defer cancel()
-	if !s.c.takeSlot(ctx) {
-		return answer{err: abandoned(ctx, timeout)}
-	}
-	sent := s.c.clock.now()
-	var a answer
-	if s.direct(caller) {
-		a = s.n.bound(ctx, timeout, r.acquire())
-		s.c.giveSlot()
-	} else {
-		out := make(chan answer, 1)
-		s.c.work.run(func() {
-			// The slot is held for as long as the connection is.
-			defer s.c.giveSlot()
-			out <- s.n.run(ctx, r.acquire())
-		})
-		select {
-		case a = <-out:
-		case <-ctx.Done():
-			s.c.work.run(func() {
-				if late := <-out; late.err != nil || late.status == statusOK {
-					s.n.discard(r)
-				}
-			})
-			return answer{err: abandoned(ctx, timeout)}
+func (s *single) acquire(ctx context.Context, timeout time.Duration, r request) answer {
+	a := s.call(ctx, timeout, func(ctx context.Context) answer {
+		if s.lanes != nil {
+			return s.lanes.do(ctx, timeout, r.acquire())
 		}
-	}
-	if a.err != nil {
+		// The slot is held for as long as the connection is.
+		if !s.c.takeSlot(ctx) {
+			return answer{err: abandoned(ctx, timeout), unsent: true}
+		}
+		defer s.c.giveSlot()
+		return s.n.run(ctx, r.acquire())
+	}, func(late answer) {
+		if late.err != nil && !late.unsent || late.err == nil && late.status == statusOK {
+			s.n.discard(r)
+		}
+	})
+	if a.err != nil && !a.unsent {
 		// Whatever the error is, an earlier try inside go-redis may have taken the
 		// lock.
 		s.discard(r)
 	}
-	a.sent = sent
 	return a
 }
 
@@ -94,39 +89,56 @@ func (s *single) remint(ctx context.Context, timeout time.Duration, r request, f
 }
 
 func (s *single) release(ctx context.Context, timeout time.Duration, r request, _ members) answer {
-	return s.ask(ctx, timeout, r.release())
+	if s.lanes == nil {
+		return s.ask(ctx, timeout, r.release())
+	}
+	return s.call(ctx, timeout, func(ctx context.Context) answer { return s.lanes.do(ctx, timeout, r.release()) }, nil)
 }
 
 func (s *single) discard(r request) { s.c.work.run(func() { s.n.discard(r) }) }
 
-// ask runs a script and returns its answer, or ErrRedisUnreachable as soon as
-// timeout has passed or ctx has ended. The script may then still take effect.
-func (s *single) ask(caller context.Context, timeout time.Duration, v invocation) answer {
-	ctx, cancel := context.WithTimeout(caller, timeout)
-	defer cancel()
+// ask runs a script at once, behind nobody else's.
+func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) answer {
+	return s.call(ctx, timeout, func(ctx context.Context) answer {
+		if s.n.bounded != nil {
+			return s.n.bound(ctx, timeout, v)
+		}
+		return s.n.run(ctx, v)
+	}, nil)
+}
+
+// call returns do's answer, or ErrRedisUnreachable as soon as timeout has passed
+// or ctx has ended. The script may then still take effect, and late is given the
+// answer.
+//
+// Where it can, do runs in the goroutine of the caller, which saves much of what
+// a call costs here. A frozen Redis must not hold that up: go-redis ends a socket
+// read at a context's deadline, if told to (node.bounded), but not when the context
+// is cancelled. What may be cancelled is therefore done in the background, where
+// it ends with the deadline or go-redis' own read timeout; Close waits for it.
+func (s *single) call(caller context.Context, timeout time.Duration, do func(context.Context) answer, late func(answer)) answer {
 	sent := s.c.clock.now()
-	if s.direct(caller) {
-		a := s.n.bound(ctx, timeout, v)
+	if s.n.bounded != nil && caller.Done() == nil {
+		a := do(s.c.bounds.within(caller, timeout))
 		a.sent = sent
 		return a
 	}
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	within := ctx
+	if s.n.bounded != nil { // what is on its way gets its answer
+		within = s.c.bounds.within(context.WithoutCancel(caller), timeout)
+	}
 	out := make(chan answer, 1)
-	s.c.work.run(func() { out <- s.n.run(ctx, v) })
+	s.c.work.run(func() { out <- do(within) })
 	select {
 	case a := <-out:
 		a.sent = sent
 		return a
 	case <-ctx.Done():
-		return answer{err: abandoned(ctx, timeout)}
+		if late != nil {
+			s.c.work.run(func() { late(<-out) })
+		}
+		return answer{err: abandoned(ctx, timeout), unsent: true}
 	}
-}
-
-// direct reports whether the goroutine of the caller may wait for Redis itself,
-// which saves most of what a call costs here. A frozen Redis must not hold it up:
-// go-redis ends a socket read at a context's deadline, if told to, but not when
-// the context is cancelled. What may be cancelled is therefore done in the
-// background, where it ends with the deadline, or with go-redis' own read timeout;
-// Close waits for it.
-func (s *single) direct(caller context.Context) bool {
-	return s.n.bounded != nil && caller.Done() == nil
 }

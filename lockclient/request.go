@@ -46,15 +46,25 @@ func invoke(s *redis.Script, keys []string, args ...any) invocation {
 	return invocation{s, append(words, args...)}
 }
 
-// run returns the elements of the script's answer. The script is sent as a whole
-// to a Redis that does not know it yet.
+// run returns the elements of the script's answer. A Redis that does not know the
+// script yet is sent it as a whole.
 func (v invocation) run(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
+	cmd := v.command(ctx)
+	err := rdb.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return v.whole(ctx, rdb)
+	}
+	return cmd.Val(), err
+}
+
+func (v invocation) command(ctx context.Context) *redis.StringSliceCmd {
 	cmd := redis.NewStringSliceCmd(ctx, v.words...)
 	cmd.SetFirstKeyPos(3) // where a Cluster client looks for the slot
-	err := rdb.Process(ctx, cmd)
-	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return cmd.Val(), err
-	}
+	return cmd
+}
+
+// whole sends the script itself.
+func (v invocation) whole(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
 	n := v.words[2].(int)
 	keys := make([]string, n)
 	for i := range keys {
