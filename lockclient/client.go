@@ -31,10 +31,10 @@ type Client struct {
 // failover client or a Cluster client. It does not talk to Redis yet, and does
 // not close rdb. All faults in opts are reported at once.
 //
-// With Options.ContextTimeoutEnabled set on rdb, calls that a frozen Redis does
-// not answer give back their connections at once rather than after ReadTimeout.
-// Hooks are to be added to rdb before: a *redis.Client without that setting is
-// used through a copy with it, on the same connections.
+// Set Options.ContextTimeoutEnabled on rdb: calls that a frozen Redis does not
+// answer then give back their connections at once rather than after ReadTimeout,
+// and those that nobody can cancel (Unlock always, Lock with a context such as
+// context.Background()) cost no goroutine.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if rdb == nil {
 		return nil, errors.New("lockclient: the redis client is nil")

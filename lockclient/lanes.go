@@ -137,7 +137,7 @@ func (l *lanes) send(ctx context.Context, timeout time.Duration, batch []*queued
 		wanted[0].a = l.n.bound(ctx, timeout, wanted[0].invocation)
 		return
 	}
-	pipe := l.n.bounded.Pipeline()
+	pipe := l.n.rdb.Pipeline()
 	cmds := make([]*redis.StringSliceCmd, len(wanted))
 	for i, q := range wanted {
 		cmds[i] = q.command(ctx)
@@ -147,7 +147,7 @@ func (l *lanes) send(ctx context.Context, timeout time.Duration, batch []*queued
 	for i, q := range wanted {
 		got, err := cmds[i].Result()
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			got, err = q.whole(ctx, l.n.bounded)
+			got, err = q.whole(ctx, l.n.rdb)
 		}
 		q.a = l.n.inTime(ctx, timeout, l.n.answer(ctx, got, err))
 		if i > 0 {

@@ -15,9 +15,8 @@ type node struct {
 	index   int
 	address string // for messages: host and port, without user and password
 	rdb     redis.UniversalClient
-	// bounded is rdb on the same connections, but so that the deadline of a call's
-	// context ends its wait for an answer; nil where there is none.
-	bounded redis.UniversalClient
+	// bounded: the deadline of a call's context ends its wait for an answer.
+	bounded bool
 	// slow is set while the node answers later than a quorum of the others, or
 	// not at all: nobody waits for it then. probe is held by the one call that a
 	// slow node is given at a time.
@@ -30,33 +29,13 @@ func newNode(index int, rdb redis.UniversalClient) *node {
 	switch r := rdb.(type) {
 	case *redis.Client:
 		n.address = r.Options().Addr
-		n.bounded = bounded(r)
+		n.bounded = r.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
 		n.address = "cluster"
 	default:
 		n.address = fmt.Sprintf("%T", rdb)
 	}
 	return n
-}
-
-// bounded returns a client on rdb's connections with Options.ContextTimeoutEnabled,
-// or nil.
-func bounded(rdb *redis.Client) redis.UniversalClient {
-	if rdb.Options().ContextTimeoutEnabled {
-		return rdb
-	}
-	// WithTimeout is the one way to another client of the same pool. Its options
-	// are a copy, and nobody uses it yet.
-	write := rdb.Options().WriteTimeout
-	same := rdb.WithTimeout(rdb.Options().ReadTimeout)
-	if same.Options() == rdb.Options() {
-		return nil
-	}
-	same.Options().WriteTimeout, same.Options().ContextTimeoutEnabled = write, true
-	if !same.Options().ContextTimeoutEnabled {
-		return nil // they were a copy of the copy
-	}
-	return same
 }
 
 // poolSize is how many connections go-redis keeps to the node; 0 if unknown.
@@ -72,7 +51,7 @@ func (n *node) poolSize() int {
 
 // bound is run for a caller that waits for it, until ctx ends after timeout.
 func (n *node) bound(ctx context.Context, timeout time.Duration, v invocation) answer {
-	got, err := v.run(ctx, n.bounded)
+	got, err := v.run(ctx, n.rdb)
 	return n.inTime(ctx, timeout, n.answer(ctx, got, err))
 }
 

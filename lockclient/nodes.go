@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"fencegate/fence"
 )
 
@@ -42,12 +44,12 @@ type members []bool
 type single struct {
 	c     *Client
 	n     *node
-	lanes *lanes // nil where the node has no bounded client
+	lanes *lanes // nil for a Cluster client
 }
 
 func newSingle(c *Client, n *node) *single {
 	s := &single{c: c, n: n}
-	if n.bounded != nil {
+	if _, ok := n.rdb.(*redis.Client); ok {
 		s.lanes = &lanes{n: n, most: cap(c.slots)}
 	}
 	return s
@@ -99,12 +101,7 @@ func (s *single) discard(r request) { s.c.work.run(func() { s.n.discard(r) }) }
 
 // ask runs a script at once, behind nobody else's.
 func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) answer {
-	return s.call(ctx, timeout, func(ctx context.Context) answer {
-		if s.n.bounded != nil {
-			return s.n.bound(ctx, timeout, v)
-		}
-		return s.n.run(ctx, v)
-	}, nil)
+	return s.call(ctx, timeout, func(ctx context.Context) answer { return s.n.bound(ctx, timeout, v) }, nil)
 }
 
 // call returns do's answer, or ErrRedisUnreachable as soon as timeout has passed
@@ -113,22 +110,20 @@ func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) a
 //
 // Where it can, do runs in the goroutine of the caller, which saves much of what
 // a call costs here. A frozen Redis must not hold that up: go-redis ends a socket
-// read at a context's deadline, if told to (node.bounded), but not when the context
-// is cancelled. What may be cancelled is therefore done in the background, where
-// it ends with the deadline or go-redis' own read timeout; Close waits for it.
+// read at a context's deadline, if told to (Options.ContextTimeoutEnabled), but not
+// when the context is cancelled. Else do runs in the background, where it ends with
+// the deadline or go-redis' own read timeout; Close waits for it.
 func (s *single) call(caller context.Context, timeout time.Duration, do func(context.Context) answer, late func(answer)) answer {
 	sent := s.c.clock.now()
-	if s.n.bounded != nil && caller.Done() == nil {
+	if s.n.bounded && caller.Done() == nil {
 		a := do(s.c.bounds.within(caller, timeout))
 		a.sent = sent
 		return a
 	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
-	within := ctx
-	if s.n.bounded != nil { // what is on its way gets its answer
-		within = s.c.bounds.within(context.WithoutCancel(caller), timeout)
-	}
+	// What is on its way gets its answer: others' calls may go with it.
+	within := s.c.bounds.within(context.WithoutCancel(caller), timeout)
 	out := make(chan answer, 1)
 	s.c.work.run(func() { out <- do(within) })
 	select {

@@ -1,8 +1,8 @@
 // Command bench-lock compares what a lock costs: acquisition, token and release
 // by lockclient, against bsm/redislock and go-redsync/redsync, which give no
 // token. All run against one real redis-server, in turns, so that what else the
-// machine does meets all of them. Each has a pool of its own with go-redis'
-// defaults, and one turn begins when every client has had its lock once: then
+// machine does meets all of them. Each has a pool of its own, with go-redis'
+// defaults but for ContextTimeoutEnabled, which lockclient.New advises, and a turn begins when every client has had its lock once: then
 // connections stand, scripts are loaded and lockclient has looked at Redis'
 // settings. CPU is what an operation takes of this process and of redis-server,
 // which share the machine. It is a module of its own: the other two must
@@ -33,6 +33,7 @@ func main() {
 	turn := flag.Duration("for", 300*time.Millisecond, "how long a turn lasts")
 	clients := flag.Int("clients", 0, "only so many clients with a lock for each; 0 for all scenarios")
 	cancellable := flag.Bool("cancellable", false, "take the locks under a context that can be cancelled")
+	flag.BoolVar(&unbounded, "unbounded", false, "go-redis without ContextTimeoutEnabled")
 	cpu := flag.String("profile", "", "write a CPU profile of lockclient's turns to this file; the others have none")
 	flag.Parse()
 	if *cancellable {
@@ -70,6 +71,8 @@ func main() {
 
 // caller is the context under which locks are taken.
 var caller = context.Background()
+
+var unbounded bool
 
 // compare runs one scenario and prints a line for each library. The order in a
 // round changes, so that nobody always comes after the same.

@@ -38,7 +38,7 @@ type result struct {
 
 // run gives a library its turn.
 func run(l library, s scenario, addr string, turn time.Duration) result {
-	rdb := redis.NewClient(&redis.Options{Addr: addr}) // as it is by default, for each
+	rdb := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: !unbounded}) // for each
 	defer rdb.Close()
 	take, end, err := l.open(rdb)
 	if err != nil {
