@@ -84,9 +84,12 @@ func (c *Client) acquire(ctx context.Context, paths []string, try bool, opts []O
 			return l, err
 		}
 	}
+	if set.metrics == nil {
+		return c.acquireChecked(ctx, want, try)
+	}
 	begin := time.Now()
 	l, err := c.acquireChecked(ctx, want, try)
-	set.metrics.acquired(set.name, time.Since(begin), err)
+	set.metrics.acquired(set.name, begin, err)
 	return l, err
 }
 
@@ -131,8 +134,9 @@ func (c *Client) attempt(ctx context.Context, want *wanted, timeout time.Duratio
 	if a.note == noteExpired {
 		want.metrics.expiredBefore(want.name)
 	}
-	l := newLock(c, want, fence.Stamp{Token: token, Owner: r.owner, Client: want.client}, newLease(a.sent, ttl), a.at, last)
-	if err := l.check(); err != nil {
+	le, now := newLease(a.sent, ttl), c.clock.now()
+	l := newLock(c, want, fence.Stamp{Token: token, Owner: r.owner, Client: want.client}, le, a.at, last, now)
+	if le.left(now) == 0 {
 		l.abandon()
 		return nil, a, fmt.Errorf("%w before the lease was over", ErrRedisUnreachable)
 	}

@@ -108,61 +108,68 @@ func (c *Client) startCheck() *check {
 	return k
 }
 
-// lookFirst is done as soon as a quorum's nodes have answered; what others say
-// later only goes to WithWarn. Whoever does not answer in time is left to the
+// lookPatience bounds how long the first acquisition waits for every node of a
+// quorum to say who it is: one Redis under two names must not be a majority.
+const lookPatience = 500 * time.Millisecond
+
+// lookFirst is done when all nodes have answered, or its patience is over; what
+// others say later goes to WithWarn, and what is wrong with them to the next
+// acquisition. If less than a quorum answers in time, that is left to the
 // acquisition to complain about, and the next one looks again.
 func (c *Client) lookFirst(k *check) {
 	timeout := callTimeout(c.defaults.ttl)
 	all := c.nodes.list()
 	if len(all) > 1 {
-		timeout = nodeTimeout(c.defaults.ttl)
+		timeout = min(timeout, lookPatience)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), max(timeout, checkWait))
 	defer cancel()
+	patience := time.NewTimer(timeout)
+	defer patience.Stop()
 	reports := make(chan report, len(all))
 	c.inspect(ctx, reports)
 	seen := ids{}
-	end := func() {
-		select {
-		case <-k.done:
-			return
-		default:
+	ended := false
+	end := func(err error) {
+		if !ended {
+			ended = true
+			c.checks.mu.Lock()
+			c.checks.current = nil
+			c.checks.mu.Unlock()
+			k.err = err
+			close(k.done)
 		}
-		c.checks.mu.Lock()
-		c.checks.current = nil
-		c.checks.mu.Unlock()
-		close(k.done)
 	}
-	defer end()
 	answered := 0
-	for range all {
+	for open := len(all); open > 0; {
 		select {
 		case r := <-reports:
+			open--
 			if r.err == nil {
 				r.err = seen.add(r)
 			}
 			c.warn(r.warnings)
-			switch {
-			case errors.Is(r.err, ErrRedisVersion), errors.Is(r.err, ErrSameNode):
-				select {
-				case <-k.done:
-					c.checks.passed.Store(false) // the next one tells
-				default:
-					k.err = r.err
-					end()
-				}
+			if errors.Is(r.err, ErrRedisVersion) || errors.Is(r.err, ErrSameNode) {
+				c.checks.passed.Store(false) // where it is too late for this one, the next tells
+				end(r.err)
 				return
-			case r.err == nil:
+			}
+			if r.err == nil {
 				answered++
 			}
-		case <-ctx.Done():
-			return
-		}
-		if answered == c.nodes.quorum() {
+		case <-patience.C:
+			if answered < c.nodes.quorum() {
+				end(nil)
+				return
+			}
 			c.checks.passed.Store(true)
-			end()
+			end(nil)
 		}
 	}
+	if answered >= c.nodes.quorum() {
+		c.checks.passed.Store(true)
+	}
+	end(nil)
 }
 
 func (c *Client) warn(warnings []string) {

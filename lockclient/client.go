@@ -18,6 +18,8 @@ type Client struct {
 	// so that however many wait, a renewal finds one free.
 	slots   chan struct{}
 	waiters waiters
+	keepers keepers
+	bounds  bounds
 	work    background
 	checks  checks
 	life    context.Context // ends with Close
@@ -29,8 +31,10 @@ type Client struct {
 // failover client or a Cluster client. It does not talk to Redis yet, and does
 // not close rdb. All faults in opts are reported at once.
 //
-// With Options.ContextTimeoutEnabled set on rdb, calls that a frozen Redis does
-// not answer give back their connections at once rather than after ReadTimeout.
+// Set Options.ContextTimeoutEnabled on rdb: calls that a frozen Redis does not
+// answer then give back their connections at once rather than after ReadTimeout,
+// and those that nobody can cancel (Unlock always, Lock with a context such as
+// context.Background()) cost no goroutine.
 func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if rdb == nil {
 		return nil, errors.New("lockclient: the redis client is nil")
@@ -40,7 +44,7 @@ func New(rdb redis.UniversalClient, opts ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.nodes = &single{c, n}
+	c.nodes = newSingle(c, n)
 	return c, nil
 }
 
@@ -71,6 +75,11 @@ func acquireSlots(all []*node) int {
 
 // takeSlot reports false when ctx ended first.
 func (c *Client) takeSlot(ctx context.Context) bool {
+	select {
+	case c.slots <- struct{}{}:
+		return true
+	default:
+	}
 	select {
 	case c.slots <- struct{}{}:
 		return true

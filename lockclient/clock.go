@@ -1,6 +1,9 @@
 package lockclient
 
-import "time"
+import (
+	"sync/atomic"
+	"time"
+)
 
 // clock tells how much time has passed on this machine. Tests bring their own.
 type clock interface {
@@ -29,7 +32,46 @@ var processStart = time.Now()
 func (systemClock) now() instant {
 	now := time.Now()
 	// Round strips the monotonic reading, so that Sub compares wall clocks.
-	return instant{now.Sub(processStart), now.Round(0), bootTime()}
+	i := instant{now.Sub(processStart), now.Round(0), 0}
+	i.boot = boots.at(i)
+	return i
+}
+
+var boots = bootClock{read: bootTime}
+
+// bootClock tells boot time, for which read takes a system call that costs more
+// than the other clocks together. A suspension sets the wall clock ahead of the
+// monotonic one by as long as it took. Where they have kept their distance there
+// was none, unless somebody set the wall clock back by just as much; that is found
+// out within a second of running time, since then boot time is read in any case.
+type bootClock struct {
+	read func() time.Duration // 0 where unknown
+	last atomic.Pointer[reading]
+}
+
+// reading is what boot time was at a moment.
+type reading struct {
+	instant
+	apart time.Duration // how far the wall clock was ahead of the monotonic one
+}
+
+const (
+	bootReadAfter = time.Second
+	bootApart     = 100 * time.Microsecond
+)
+
+func (b *bootClock) at(i instant) time.Duration {
+	apart := i.wall.Sub(processStart) - i.mono
+	last := b.last.Load()
+	if last == nil || i.mono-last.mono >= bootReadAfter || (apart-last.apart).Abs() >= bootApart {
+		i.boot = b.read()
+		b.last.Store(&reading{i, apart})
+		return i.boot
+	}
+	if last.boot == 0 {
+		return 0
+	}
+	return last.boot + i.mono - last.mono
 }
 
 // lease is what is locally known of the time for which Redis keeps the lock.

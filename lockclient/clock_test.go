@@ -89,3 +89,50 @@ func TestLeaseIsOverAfterASuspension(t *testing.T) {
 		})
 	}
 }
+
+// Boot time is read where another clock does not show that nothing has happened.
+func TestBootTimeIsReadWhenItMatters(t *testing.T) {
+	var boot time.Duration
+	reads := 0
+	b := bootClock{read: func() time.Duration { reads++; return boot }}
+	i := instant{mono: time.Hour, wall: processStart.Round(0).Add(time.Hour)}
+	pass := func(mono, wall, slept time.Duration) {
+		i.mono += mono
+		i.wall = i.wall.Add(wall)
+		boot += mono + slept
+	}
+	boot = 7 * time.Hour
+	const ms = time.Millisecond
+	for _, tc := range []struct {
+		name              string
+		mono, wall, slept time.Duration
+		read              bool
+	}{
+		{"first", 0, 0, 0, true},
+		{"running", 10 * ms, 10 * ms, 0, false},
+		{"suspended", 10 * ms, 10*ms + time.Minute, time.Minute, true},
+		{"suspended for a millisecond", ms, 2 * ms, ms, true},
+		{"wall clock set back", ms, -time.Hour, 0, true},
+		{"running", 500 * ms, 500 * ms, 0, false},
+		{"suspended, and the wall clock set back by as much", 500 * ms, 500 * ms, time.Minute, true},
+		{"running", 999 * ms, 999 * ms, 0, false},
+		{"for a second", ms, ms, 0, true},
+	} {
+		pass(tc.mono, tc.wall, tc.slept)
+		before := reads
+		if got := b.at(i); got != boot {
+			t.Errorf("%s: %v, want %v", tc.name, got, boot)
+		}
+		if read := reads > before; read != tc.read {
+			t.Errorf("%s: read: %v, want %v", tc.name, read, tc.read)
+		}
+	}
+	unknown := bootClock{read: func() time.Duration { return 0 }}
+	for range 2 {
+		if got := unknown.at(i); got != 0 {
+			t.Errorf("unknown: %v", got)
+		}
+		i.mono += ms
+		i.wall = i.wall.Add(ms)
+	}
+}

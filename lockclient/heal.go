@@ -21,7 +21,8 @@ const healRounds = 5
 func (s *shared) claim(ctx context.Context) error {
 	live, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+	held := s.Context()
+	defer context.AfterFunc(held, func() { cancel(context.Cause(held)) })()
 	defer context.AfterFunc(s.c.life, func() { cancel(ErrClosed) })()
 
 	var notYet error // why the fence could not answer an earlier try
@@ -76,7 +77,7 @@ func waitForFence(ctx context.Context, after time.Duration, n int) bool {
 func (s *shared) claimEnded(ctx context.Context, err error) error {
 	var lost *LostError
 	switch {
-	case errors.As(context.Cause(s.ctx), &lost):
+	case errors.As(context.Cause(s.Context()), &lost):
 		return lost
 	case s.c.life.Err() != nil:
 		return ErrClosed
@@ -100,9 +101,10 @@ func (s *shared) remint(ctx context.Context, seen *FencedError) error {
 	old := s.Stamp()
 	above := max(seen.Highest, old.Token)
 	fresh := newOwner()
+	turn := s.turns()
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -29,19 +29,23 @@ type Lock struct {
 type shared struct {
 	c        *Client
 	set      *wanted
-	acquired time.Time
-	begun    instant // when the acquisition was first sent
+	begun    instant   // when the acquisition was first sent
+	acquired time.Time // for the metrics, else zero
 
+	// Of keepers, which runs keep when there is something to look after.
+	due        time.Time
+	next, prev *shared
+	waits      bool
+	kept       sync.WaitGroup // done when keep has returned
+
+	mu sync.Mutex
+	// Of these nil ones are made when they are asked for: most locks are given
+	// back before anybody does.
 	ctx    context.Context // ends with the lease
 	end    context.CancelCauseFunc
 	lostCh chan struct{}
-	keeper *time.Timer   // runs keep when there is something to look after
-	kept   chan struct{} // closed when that has returned
-	// turn is held by whoever asks Redis to change this lock's keys: a renewal
-	// with the old owner must not meet a re-mint under way.
-	turn chan struct{}
+	turn   chan struct{} // see turns
 
-	mu         sync.Mutex
 	stamp      fence.Stamp
 	lease      lease
 	at         members // the nodes that hold the lock
@@ -54,20 +58,27 @@ type shared struct {
 	unanswered map[string]bool // writes whose fate is unknown, see Transport
 }
 
-// newLock starts renewing a lock that Redis has just given.
-func newLock(c *Client, want *wanted, stamp fence.Stamp, le lease, at members, last bool) *Lock {
-	s := &shared{
-		c: c, set: want, acquired: time.Now(), begun: le.sent,
-		lostCh: make(chan struct{}), kept: make(chan struct{}), turn: make(chan struct{}, 1),
+// newLock starts renewing a lock that Redis has just given, as it is known now.
+func newLock(c *Client, want *wanted, stamp fence.Stamp, le lease, at members, last bool, now instant) *Lock {
+	// The first handle and what it handles are one piece of memory.
+	both := &struct {
+		Lock
+		shared
+	}{shared: shared{
+		c: c, set: want, begun: le.sent,
 		stamp: stamp, lease: le, at: at, last: last, handles: 1,
-	}
+	}}
+	s := &both.shared
+	both.Lock.shared = s
 	if want.tree {
 		s.tree = slices.Repeat([]bool{true}, len(want.resources))
 	}
-	s.ctx, s.end = context.WithCancelCause(context.Background())
-	// Most locks are given back before that: they cost no goroutine.
-	s.keeper = time.AfterFunc(min(renewAfter(want.ttl), keepTick, s.Remaining()), s.keep)
-	return &Lock{shared: s}
+	if want.metrics != nil {
+		s.acquired = time.Now()
+	}
+	s.kept.Add(1)
+	c.keepers.add(s, min(renewAfter(want.ttl), keepTick, le.left(now)))
+	return &both.Lock
 }
 
 // String shows no owner, whatever verb prints the lock.
@@ -125,11 +136,45 @@ func (s *shared) isTree(i int) bool {
 // Context ends with the lease: with a *LostError as its cause when the lock is
 // lost, with ErrReleased after the last Unlock. It does not descend from the
 // context given to Lock, which bounds only the wait; Do's does.
-func (s *shared) Context() context.Context { return s.ctx }
+func (s *shared) Context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ctx == nil {
+		s.ctx, s.end = context.WithCancelCause(context.Background())
+		switch {
+		case s.lost != nil:
+			s.end(s.lost)
+		case s.released:
+			s.end(ErrReleased)
+		}
+	}
+	return s.ctx
+}
 
 // Lost returns a channel that is closed when the lock is lost. It stays open
 // after Unlock.
-func (s *shared) Lost() <-chan struct{} { return s.lostCh }
+func (s *shared) Lost() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lostCh == nil {
+		s.lostCh = make(chan struct{})
+		if s.lost != nil {
+			close(s.lostCh)
+		}
+	}
+	return s.lostCh
+}
+
+// turns returns a channel that is filled by whoever asks Redis to change this
+// lock's keys: a renewal with the old owner must not meet a re-mint under way.
+func (s *shared) turns() chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.turn == nil {
+		s.turn = make(chan struct{}, 1)
+	}
+	return s.turn
+}
 
 // Deadline returns when the lease ends, by the wall clock, unless a renewal
 // extends it. Remaining is not fooled when that clock is set.
@@ -176,7 +221,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 	}
 	lost, a, last := l.finish(ctx)
 	if last {
-		l.set.metrics.held(l.set.name, time.Since(l.acquired))
+		l.set.metrics.held(l.set.name, l.acquired)
 	}
 	switch {
 	case lost != nil:
@@ -216,16 +261,20 @@ func (s *shared) finish(ctx context.Context) (lost *LostError, a answer, last bo
 		return lost, answer{}, false
 	}
 	s.released = true
-	s.end(ErrReleased) // no effect on a lost lock, whose cause is set
+	if s.end != nil {
+		s.end(ErrReleased) // no effect on a lost lock, whose cause is set
+	}
 	s.mu.Unlock()
 
-	if !s.keeper.Stop() {
-		<-s.kept // it ends with the context
+	if !s.c.keepers.remove(s) {
+		s.kept.Wait() // it ends with the context
 	}
 	s.mu.Lock()
 	r, at := s.set.request(s.stamp.Owner, s.set.ttl), s.at
 	s.mu.Unlock()
-	ctx = context.WithoutCancel(ctx)
+	if ctx.Done() != nil {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if lost != nil && lost.Reason != Fenced {
 		// The key is gone, another's, or about to expire: nothing to wait for.
 		s.c.work.run(func() { s.c.nodes.release(ctx, releaseWait, r, at) })
@@ -269,8 +318,12 @@ func (s *shared) lose(reason LostReason, err error) error {
 		return s.lost
 	}
 	s.lost = &LostError{Resource: s.Resource(), Token: s.stamp.Token, Reason: reason, Err: err}
-	s.end(s.lost)
-	close(s.lostCh)
+	if s.end != nil {
+		s.end(s.lost)
+	}
+	if s.lostCh != nil {
+		close(s.lostCh)
+	}
 	return s.lost
 }
 

@@ -73,7 +73,7 @@ func register(reg prometheus.Registerer, c prometheus.Collector) {
 	}
 }
 
-func (m *Metrics) acquired(name string, took time.Duration, err error) {
+func (m *Metrics) acquired(name string, begin time.Time, err error) {
 	if m == nil {
 		return
 	}
@@ -82,7 +82,7 @@ func (m *Metrics) acquired(name string, took time.Duration, err error) {
 		result = "failed"
 		m.failures.WithLabelValues(name, failure(err)).Inc()
 	}
-	m.wait.WithLabelValues(name, result).Observe(took.Seconds())
+	m.wait.WithLabelValues(name, result).Observe(time.Since(begin).Seconds())
 }
 
 // failure is a closed list of words for why an acquisition failed.
@@ -110,9 +110,9 @@ func failure(err error) string {
 	}
 }
 
-func (m *Metrics) held(name string, d time.Duration) {
+func (m *Metrics) held(name string, since time.Time) {
 	if m != nil {
-		m.hold.WithLabelValues(name).Observe(d.Seconds())
+		m.hold.WithLabelValues(name).Observe(time.Since(since).Seconds())
 	}
 }
 

@@ -15,6 +15,8 @@ type node struct {
 	index   int
 	address string // for messages: host and port, without user and password
 	rdb     redis.UniversalClient
+	// bounded: the deadline of a call's context ends its wait for an answer.
+	bounded bool
 	// slow is set while the node answers later than a quorum of the others, or
 	// not at all: nobody waits for it then. probe is held by the one call that a
 	// slow node is given at a time.
@@ -27,6 +29,7 @@ func newNode(index int, rdb redis.UniversalClient) *node {
 	switch r := rdb.(type) {
 	case *redis.Client:
 		n.address = r.Options().Addr
+		n.bounded = r.Options().ContextTimeoutEnabled
 	case *redis.ClusterClient:
 		n.address = "cluster"
 	default:
@@ -46,8 +49,30 @@ func (n *node) poolSize() int {
 	return 0
 }
 
+// bound is run for a caller that waits for it, until ctx ends after timeout.
+func (n *node) bound(ctx context.Context, timeout time.Duration, v invocation) answer {
+	got, err := v.run(ctx, n.rdb)
+	return n.inTime(ctx, timeout, n.answer(ctx, got, err))
+}
+
+// inTime names the end of ctx as the reason why there was no answer. The socket
+// may notice it a moment before the context does.
+func (n *node) inTime(ctx context.Context, timeout time.Duration, a answer) answer {
+	if a.err != nil && errors.Is(a.err, ErrRedisUnreachable) {
+		if end, _ := ctx.Deadline(); ctx.Err() != nil || time.Until(end) <= 0 {
+			return answer{err: fmt.Errorf("%w within %v", ErrRedisUnreachable, timeout)}
+		}
+	}
+	return a
+}
+
 func (n *node) run(ctx context.Context, v invocation) answer {
-	got, err := v.script.Run(ctx, n.rdb, v.keys, v.args...).StringSlice()
+	got, err := v.run(ctx, n.rdb)
+	return n.answer(ctx, got, err)
+}
+
+// answer is what a script's elements, or the error of the call, say.
+func (n *node) answer(ctx context.Context, got []string, err error) answer {
 	var served redis.Error
 	switch {
 	case err == nil && len(got) == 2:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"fencegate/fence"
 )
 
@@ -40,43 +42,44 @@ type members []bool
 
 // single is one Redis.
 type single struct {
-	c *Client
-	n *node
+	c     *Client
+	n     *node
+	lanes *lanes // nil for a Cluster client
+}
+
+func newSingle(c *Client, n *node) *single {
+	s := &single{c: c, n: n}
+	if _, ok := n.rdb.(*redis.Client); ok {
+		s.lanes = &lanes{n: n, most: cap(c.slots)}
+	}
+	return s
 }
 
 func (s *single) list() []*node { return []*node{s.n} }
 func (s *single) quorum() int   { return 1 }
 
 func (s *single) acquire(ctx context.Context, timeout time.Duration, r request) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	if !s.c.takeSlot(ctx) {
-		return answer{err: abandoned(ctx, timeout)}
-	}
-	sent := s.c.clock.now()
-	out := make(chan answer, 1)
-	s.c.work.run(func() {
-		// The slot is held for as long as the connection is.
-		defer s.c.giveSlot()
-		out <- s.n.run(ctx, r.acquire())
-	})
-	select {
-	case a := <-out:
-		if a.err != nil {
-			// Whatever the error is, an earlier try inside go-redis may have
-			// taken the lock.
-			s.discard(r)
+	a := s.call(ctx, timeout, func(ctx context.Context) answer {
+		if s.lanes != nil {
+			return s.lanes.do(ctx, timeout, r.acquire())
 		}
-		a.sent = sent
-		return a
-	case <-ctx.Done():
-		s.c.work.run(func() {
-			if late := <-out; late.err != nil || late.status == statusOK {
-				s.n.discard(r)
-			}
-		})
-		return answer{err: abandoned(ctx, timeout)}
+		// The slot is held for as long as the connection is.
+		if !s.c.takeSlot(ctx) {
+			return answer{err: abandoned(ctx, timeout), unsent: true}
+		}
+		defer s.c.giveSlot()
+		return s.n.run(ctx, r.acquire())
+	}, func(late answer) {
+		if late.err != nil && !late.unsent || late.err == nil && late.status == statusOK {
+			s.n.discard(r)
+		}
+	})
+	if a.err != nil && !a.unsent {
+		// Whatever the error is, an earlier try inside go-redis may have taken the
+		// lock.
+		s.discard(r)
 	}
+	return a
 }
 
 func (s *single) renew(ctx context.Context, timeout time.Duration, r request, _ members) answer {
@@ -88,29 +91,49 @@ func (s *single) remint(ctx context.Context, timeout time.Duration, r request, f
 }
 
 func (s *single) release(ctx context.Context, timeout time.Duration, r request, _ members) answer {
-	return s.ask(ctx, timeout, r.release())
+	if s.lanes == nil {
+		return s.ask(ctx, timeout, r.release())
+	}
+	return s.call(ctx, timeout, func(ctx context.Context) answer { return s.lanes.do(ctx, timeout, r.release()) }, nil)
 }
 
 func (s *single) discard(r request) { s.c.work.run(func() { s.n.discard(r) }) }
 
-// ask runs a script and returns its answer, or ErrRedisUnreachable as soon as
-// timeout has passed or ctx has ended. The script may then still take effect.
-//
-// It runs in the background because go-redis does not interrupt a socket read
-// when a context ends (unless Options.ContextTimeoutEnabled is set), and a
-// frozen Redis must not hold up the caller. That goroutine ends with go-redis'
-// own read timeout at the latest; Close waits for it.
+// ask runs a script at once, behind nobody else's.
 func (s *single) ask(ctx context.Context, timeout time.Duration, v invocation) answer {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	return s.call(ctx, timeout, func(ctx context.Context) answer { return s.n.bound(ctx, timeout, v) }, nil)
+}
+
+// call returns do's answer, or ErrRedisUnreachable as soon as timeout has passed
+// or ctx has ended. The script may then still take effect, and late is given the
+// answer.
+//
+// Where it can, do runs in the goroutine of the caller, which saves much of what
+// a call costs here. A frozen Redis must not hold that up: go-redis ends a socket
+// read at a context's deadline, if told to (Options.ContextTimeoutEnabled), but not
+// when the context is cancelled. Else do runs in the background, where it ends with
+// the deadline or go-redis' own read timeout; Close waits for it.
+func (s *single) call(caller context.Context, timeout time.Duration, do func(context.Context) answer, late func(answer)) answer {
 	sent := s.c.clock.now()
+	if s.n.bounded && caller.Done() == nil {
+		a := do(s.c.bounds.within(caller, timeout))
+		a.sent = sent
+		return a
+	}
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	// What is on its way gets its answer: others' calls may go with it.
+	within := s.c.bounds.within(context.WithoutCancel(caller), timeout)
 	out := make(chan answer, 1)
-	s.c.work.run(func() { out <- s.n.run(ctx, v) })
+	s.c.work.run(func() { out <- do(within) })
 	select {
 	case a := <-out:
 		a.sent = sent
 		return a
 	case <-ctx.Done():
-		return answer{err: abandoned(ctx, timeout)}
+		if late != nil {
+			s.c.work.run(func() { late(<-out) })
+		}
+		return answer{err: abandoned(ctx, timeout), unsent: true}
 	}
 }

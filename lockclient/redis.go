@@ -19,6 +19,7 @@ type answer struct {
 	sent   instant // before the first byte was sent
 	err    error
 	at     members // where "ok" holds
+	unsent bool    // with err: there is nothing to clean up
 	// partial is set beside "held" when it is not a quorum that says so.
 	partial error
 }

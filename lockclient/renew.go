@@ -13,7 +13,8 @@ const keepTick = time.Second
 // keep renews the lease until it is released or lost, or WithMaxHold is
 // reached. It never waits for Redis beyond the local deadline.
 func (s *shared) keep() {
-	defer close(s.kept)
+	defer s.kept.Done()
+	ctx := s.Context()
 	metrics := s.set.metrics
 	var failing time.Time // since when renewals fail
 	defer func() {
@@ -33,7 +34,7 @@ func (s *shared) keep() {
 			wait = keepTick
 		}
 		if wait > 0 {
-			if !pause(s.ctx, min(wait, s.Remaining(), keepTick)) {
+			if !pause(ctx, min(wait, s.Remaining(), keepTick)) {
 				return
 			}
 			continue
@@ -41,7 +42,7 @@ func (s *shared) keep() {
 		err := s.renew()
 		from = s.c.clock.now()
 		switch {
-		case s.ctx.Err() != nil:
+		case ctx.Err() != nil:
 			return
 		case err == nil:
 			metrics.renewed(s.set.name, "ok")
@@ -64,11 +65,12 @@ func (s *shared) keep() {
 // renew extends the lease once. When Redis answers that the lock is no longer
 // ours, the lock is lost; every other failure may be retried.
 func (s *shared) renew() error {
-	ctx, cancel := context.WithTimeout(s.ctx, s.Remaining())
+	ctx, cancel := context.WithTimeout(s.Context(), s.Remaining())
 	defer cancel()
+	turn := s.turns()
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -84,7 +84,8 @@ func refuse(req *http.Request, err error) error {
 func (t *transport) send(req *http.Request, resource fence.Resource) (*http.Response, error) {
 	l, stamp := t.lock, t.lock.Stamp()
 	ctx, cancel := context.WithCancelCause(req.Context())
-	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	held := l.Context()
+	stop := context.AfterFunc(held, func() { cancel(context.Cause(held)) })
 	var traced atomic.Bool // base tells what it does, as http.Transport does
 	var sent atomic.Int32  // how often the headers were written
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{

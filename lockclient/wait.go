@@ -18,8 +18,7 @@ const joinedTry = 4
 
 // waitFor takes the lock, trying until wait is over.
 func (c *Client) waitFor(ctx context.Context, want *wanted, wait time.Duration) (*Lock, error) {
-	within, cancel := context.WithTimeoutCause(ctx, wait, errMaxWait)
-	defer cancel()
+	var within context.Context // ends with the wait; made when there is one
 	begin := time.Now()
 	var w *waiter
 	var got *Lock
@@ -52,6 +51,11 @@ func (c *Client) waitFor(ctx context.Context, want *wanted, wait time.Duration) 
 		}
 		if err != nil && !transient(err) && c.ended(ctx) == nil {
 			return nil, err
+		}
+		if within == nil {
+			var cancel context.CancelFunc
+			within, cancel = context.WithDeadlineCause(ctx, begin.Add(wait), errMaxWait)
+			defer cancel()
 		}
 		delay := backoff(n)
 		switch {
