@@ -96,6 +96,9 @@ func TestWebDAVBehindTheHelper(t *testing.T) {
 	asked(t, at, "423", "PUT /d/plain\n\nx")
 	asked(t, at, "423", "MOVE /d/plain\nDestination: "+at+"/d/x")
 	asked(t, at, "204", "PUT /d/plain\nIf: <"+at+"/d/plain> ("+key+")\n\nx")
+	asked(t, at, "204", "PUT /d/plain\nIf: </"+h.secret+"/m%20s/d/plain> ("+key+")\n\nx") // as it is told in hrefs
+	asked(t, at, "204", "PUT /d/plain\nIf: <HTTP://"+h.addr+"/"+h.secret+"/m%20s/d/plain> ("+key+")\n\nx")
+	asked(t, at, "201", "COPY /d/plain\nDestination: HTTP://"+h.addr+"/"+h.secret+"/m%20s/d/other")
 	asked(t, at, "207", "PROPPATCH /d/plain\nIf: ("+key+")\n\n"+propertyUpdate("v"))
 	asked(t, at, "201", "MOVE /d/plain\nIf: <"+at+"/d/plain> ("+key+")\nDestination: "+at+"/d/x")
 	if a := asked(t, at, "207", "PROPFIND /d/x\nDepth: 0"); !strings.Contains(a.body, ">v</") || strings.Contains(a.body, key) {

@@ -17,10 +17,20 @@ import (
 )
 
 // A hundred clients with one token store, and then copy, to where nothing may be
-// yet. Shown: one of them is told that it has, and that is what is there.
+// yet. Shown: one of them is told that it has, and that is what is there; also
+// where nothing waits at the gate, since fencegate only watches.
 func TestOneOfManyCreates(t *testing.T) {
 	t.Parallel()
-	s := serveDAV(t)
+	for _, policy := range []string{"require", "observe"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			oneCreates(t, serveDAV(t, "--policy", policy))
+		})
+	}
+}
+
+func oneCreates(t *testing.T, s served) {
+	t.Helper()
 	s.make(t, "7", "/d/", "/d/from")
 	const clients = 100
 	race := func(text func(client int) string) (winner int) {
@@ -75,6 +85,7 @@ func TestOneTokenWritesInParallel(t *testing.T) {
 	s := serveDAV(t, "--config", config)
 	s.make(t, "7", "/t/")
 	asked(t, s.URL(), "201", "PUT /t/first\nX-Fencing-Token: 7\nX-Fencing-Owner: the-same\n\nv") // raises the mark for all
+	raised := s.Metrics().Counter("fencegate_raise_batch_size")
 	const writers, rounds = 64, 4
 	var done sync.WaitGroup
 	for i := range writers {
@@ -90,6 +101,9 @@ func TestOneTokenWritesInParallel(t *testing.T) {
 	done.Wait()
 	for i := range writers {
 		holds(t, s.Server, fmt.Sprint("/t/f", i), fmt.Sprintf("%d of %d", rounds-1, i))
+	}
+	if now := s.Metrics().Counter("fencegate_raise_batch_size"); now != raised {
+		t.Errorf("marks were raised %v times by equal tokens", now-raised)
 	}
 	buckets := gateWaits(t, s.Server)
 	p99 := "above"

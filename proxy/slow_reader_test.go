@@ -113,7 +113,7 @@ func TestSlowReaderIsServed(t *testing.T) {
 // between two requests.
 func TestSlowStoreIsNotASlowReader(t *testing.T) {
 	t.Parallel()
-	const idle = 100 * time.Millisecond
+	const idle = 300 * time.Millisecond
 	w := open(t, limits(BodyLimits{Idle: idle, MinRate: 64 << 10}))
 	part := strings.Repeat("x", 10_000)
 	w.store.read = func(w http.ResponseWriter, _ *http.Request) (fence.Outcome, error) {

@@ -9,7 +9,7 @@ import (
 // calmHeap is the size to which the heap may grow before its garbage is
 // collected, in bytes. What serve keeps is a few MiB, and would by default be
 // gone through again after as many MiB of garbage, dozens of times in a second.
-const calmHeap = 32 << 20
+const calmHeap = 16 << 20
 
 // calmGC collects garbage when the heap has doubled, as by default, but not
 // before it has calmHeap. GOGC and GOMEMLIMIT in the environment take over.
