@@ -89,6 +89,9 @@ func latePermit(t *testing.T, ask bool) {
 	if cut.passage == next.passage || !isOvertaken(cut) {
 		t.Error("a permit that was cut off does not know it any more")
 	}
+	if s := &g.spent; s.phase != over || s.onOvertaken != nil || s.moved != nil || s.next != nil {
+		t.Errorf("a permit that is done has changed what all such share: %+v", s)
+	}
 	if err := g.Stop(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +164,9 @@ func TestSpareIsBounded(t *testing.T) {
 		t.Errorf("%d left", s.n)
 	}
 	p := s.take(one)
-	p.touches[0].Client, p.verdict.Reason, p.enforced, p.onOvertaken = "secret", Busy, true, func() {}
+	p.touches[0].below.highest.Token, p.verdict.Reason, p.enforced, p.onOvertaken = 35, Busy, true, func() {}
 	s.put(p)
-	if p = s.take(&Request{Touches: []Touch{{}}}); p.verdict.Reason != Passed || p.enforced || p.onOvertaken != nil || p.touches[0].Client != "" {
+	if p = s.take(&Request{Touches: []Touch{{}}}); p.verdict.Reason != Passed || p.enforced || p.onOvertaken != nil || p.touches[0].below.highest.Token != NoToken {
 		t.Errorf("comes back with %+v", p)
 	}
 }
