@@ -10,24 +10,32 @@ import (
 // Begin (and Done) or Withdraw, or the verdict that refuses the request; never
 // both. Judging and raising is one step over all touches: a refused request
 // has changed nothing. ctx limits the look-up of rows only.
-func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
-	p := &Permit{gate: g, ask: r.Ask, stream: r.Stream, touches: make([]held, len(r.Touches))}
-	for i, t := range r.Touches {
-		if t.Policy == Open {
-			t.Stamp = Stamp{} // its number is not judged, so it means nothing
-		}
-		p.touches[i] = held{Touch: t, permit: p}
-		p.enforced = p.enforced || t.Policy.Enforced()
+func (g *Gate) Arrive(ctx context.Context, r Request) (p *Permit, v Verdict) {
+	// No more than that, so that it is inlined and the Permit can stay on the
+	// caller's stack.
+	passage, v := g.arrive(ctx, r)
+	if passage != nil {
+		p = &Permit{gate: g, passage: passage}
 	}
+	return
+}
 
+func (g *Gate) arrive(ctx context.Context, r Request) (*passage, Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	p := g.spare.take(&r)
 	if v := g.admits(p); !v.OK() {
+		g.spare.put(p)
 		return nil, v
 	}
 	for i := range p.touches {
 		h := &p.touches[i]
-		h.fence, h.object = g.nodes.hold(h.Fence), g.nodes.hold(h.Object)
+		h.fence = g.nodes.hold(h.Fence)
+		if h.object = h.fence; h.Object == h.Fence {
+			g.nodes.take(h.object)
+		} else {
+			h.object = g.nodes.hold(h.Object)
+		}
 		if h.Tree && h.Policy != Open {
 			g.watchBelow(h)
 		}
@@ -56,6 +64,7 @@ func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 			p.touches[i].unwatch()
 		}
 		g.releaseNodes(p)
+		g.spare.put(p)
 		return nil, v
 	}
 	for i := range p.touches {
@@ -67,7 +76,7 @@ func (g *Gate) Arrive(ctx context.Context, r Request) (*Permit, Verdict) {
 }
 
 // admits refuses what may not even arrive.
-func (g *Gate) admits(p *Permit) Verdict {
+func (g *Gate) admits(p *passage) Verdict {
 	switch {
 	case p.enforced && g.failed != nil:
 		return Verdict{Reason: LedgerUnavailable, Err: g.failed}
@@ -80,8 +89,7 @@ func (g *Gate) admits(p *Permit) Verdict {
 }
 
 // judgeAndRaise is the one atomic step of an arrival.
-func (g *Gate) judgeAndRaise(p *Permit) Verdict {
-	var buf [16]*Row
+func (g *Gate) judgeAndRaise(p *passage) Verdict {
 	note := func(i int, v Verdict) bool {
 		v.Touch = i
 		if p.touches[i].Policy.Enforced() {
@@ -95,25 +103,30 @@ func (g *Gate) judgeAndRaise(p *Permit) Verdict {
 	}
 	for i := range p.touches {
 		h := &p.touches[i]
-		s := h.sight(g.global, false, buf[:])
+		s := g.sight(h, false)
 		if v := judge(&h.Touch, &s); !v.OK() && !note(i, v) {
 			return p.verdict
 		}
 	}
 	if len(p.touches) > 1 {
-		touches := make([]Touch, len(p.touches))
+		g.siblings = g.siblings[:0]
 		for i := range p.touches {
-			touches[i] = p.touches[i].Touch
+			g.siblings = append(g.siblings, p.touches[i].Touch)
 		}
-		if v := judgeSiblings(touches); !v.OK() && !note(v.Touch, v) {
+		v := judgeSiblings(g.siblings)
+		clear(g.siblings)
+		if !v.OK() && !note(v.Touch, v) {
 			return p.verdict
 		}
 	}
-	now := time.Now()
+	var now time.Time
 	for i := range p.touches {
 		h := &p.touches[i]
-		s := h.sight(g.global, false, buf[:])
+		s := g.sight(h, false)
 		if !covered(&h.Touch, &s) && (h.Policy.Enforced() || judge(&h.Touch, &s).OK()) {
+			if now.IsZero() {
+				now = time.Now()
+			}
 			g.raise(h, now)
 		}
 	}
@@ -143,7 +156,7 @@ func (g *Gate) raise(h *held, now time.Time) {
 // around collects the waiting permits that a change at n can concern, each
 // once, in order of arrival at their nodes. The result is valid until the next
 // call.
-func (g *Gate) around(n *node, tree bool) []*Permit {
+func (g *Gate) around(n *node, tree bool) []*passage {
 	g.candidates = g.candidates[:0]
 	n.around(tree, func(h *held) {
 		if k := len(g.candidates); k == 0 || g.candidates[k-1] != h.permit {
@@ -156,7 +169,7 @@ func (g *Gate) around(n *node, tree bool) []*Permit {
 // overtake ends a waiting permit that no longer passes, and cuts a begun
 // stream. Other begun writes are left alone: cutting a connection does not undo
 // a write.
-func (g *Gate) overtake(p *Permit) {
+func (g *Gate) overtake(p *passage) {
 	if p.phase > begun || p.phase == begun && (!p.stream || p.overtaken) {
 		return
 	}

@@ -3,17 +3,16 @@ package fence
 import "time"
 
 // judge judges a permit by the pending rows of now.
-func (g *Gate) judge(p *Permit) Verdict {
+func (g *Gate) judge(p *passage) Verdict {
 	if !p.enforced {
 		return Verdict{}
 	}
-	var buf [16]*Row
 	for i := range p.touches {
 		h := &p.touches[i]
 		if !h.Policy.Enforced() {
 			continue
 		}
-		s := h.sight(g.global, false, buf[:])
+		s := g.sight(h, false)
 		if v := judge(&h.Touch, &s); !v.OK() {
 			v.Touch = i
 			return v
@@ -23,7 +22,7 @@ func (g *Gate) judge(p *Permit) Verdict {
 }
 
 // tryBegin lets a permit begin if everything allows it.
-func (g *Gate) tryBegin(p *Permit) {
+func (g *Gate) tryBegin(p *passage) {
 	if p.phase != ready {
 		return
 	}
@@ -43,7 +42,7 @@ func (g *Gate) tryBegin(p *Permit) {
 }
 
 // begin turns a permit into a begun one, or lets an ask through.
-func (g *Gate) begin(p *Permit) {
+func (g *Gate) begin(p *passage) {
 	if p.ask {
 		g.end(p)
 		return
@@ -60,7 +59,7 @@ func (g *Gate) begin(p *Permit) {
 }
 
 // end takes a permit that has not begun out of the gate.
-func (g *Gate) end(p *Permit) {
+func (g *Gate) end(p *passage) {
 	g.waiting.remove(p)
 	g.waiters--
 	p.phase = over
@@ -74,7 +73,7 @@ func (g *Gate) end(p *Permit) {
 
 // settle takes a permit whose write can no longer take effect out of the gate,
 // and lets those begin that waited for it.
-func (g *Gate) settle(p *Permit) {
+func (g *Gate) settle(p *passage) {
 	p.phase = over
 	for i := range p.touches {
 		p.touches[i].deactivate()
@@ -90,20 +89,20 @@ func (g *Gate) settle(p *Permit) {
 	g.unregister(p)
 }
 
-func (g *Gate) wake(candidates []*Permit) {
+func (g *Gate) wake(candidates []*passage) {
 	for _, p := range candidates {
 		g.tryBegin(p)
 	}
 }
 
-func (g *Gate) unregister(p *Permit) {
+func (g *Gate) unregister(p *passage) {
 	for i := range p.touches {
 		p.touches[i].unregister()
 	}
 	g.releaseNodes(p)
 }
 
-func (g *Gate) releaseNodes(p *Permit) {
+func (g *Gate) releaseNodes(p *passage) {
 	for i := range p.touches {
 		g.nodes.release(p.touches[i].object)
 		g.nodes.release(p.touches[i].fence)
@@ -111,20 +110,19 @@ func (g *Gate) releaseNodes(p *Permit) {
 }
 
 // tell wakes whoever waits for the permit to move.
-func (p *Permit) tell() {
+func (p *passage) tell() {
 	if p.moved != nil {
 		close(p.moved)
 	}
 }
 
 // standing gathers what decides whether p may begin.
-func (g *Gate) standing(p *Permit) standing {
+func (g *Gate) standing(p *passage) standing {
 	s := standing{failed: g.failed != nil, stopped: g.stopped, holding: g.holding, covered: true}
-	var buf [16]*Row
 	for i := range p.touches {
 		h := &p.touches[i]
 		if h.Policy.Enforced() {
-			durable := h.sight(g.global, true, buf[:])
+			durable := g.sight(h, true)
 			s.covered = s.covered && covered(&h.Touch, &durable)
 		}
 		s.begun = s.begun || h.blocked()
@@ -133,7 +131,7 @@ func (g *Gate) standing(p *Permit) standing {
 }
 
 // giveUp says what a waiting permit lacked.
-func (g *Gate) giveUp(p *Permit) Verdict {
+func (g *Gate) giveUp(p *passage) Verdict {
 	s := g.standing(p)
 	touches := p.plain()
 	var end time.Time
@@ -154,7 +152,7 @@ func (g *Gate) giveUp(p *Permit) Verdict {
 	return v
 }
 
-func (p *Permit) plain() []Touch {
+func (p *passage) plain() []Touch {
 	out := make([]Touch, len(p.touches))
 	for i := range p.touches {
 		out[i] = p.touches[i].Touch

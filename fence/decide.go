@@ -131,6 +131,8 @@ func sees(t *Touch, k Key) (above, below bool) {
 // touches it returns the first, or else of those on observed ones.
 func judgeSiblings(touches []Touch) Verdict {
 	var observed Verdict
+	row := new(Row)
+	at := []*Row{row}
 	for i := range touches {
 		t := &touches[i]
 		for j := range touches {
@@ -138,13 +140,13 @@ func judgeSiblings(touches []Touch) Verdict {
 			if i == j || o.Token == NoToken || o.Passive {
 				continue
 			}
-			row := Row{Key: o.key(), Token: o.Token, Owner: o.Owner, Client: o.Client}
+			*row = Row{Key: o.key(), Token: o.Token, Owner: o.Owner, Client: o.Client}
 			var s sight
-			switch at, under := sees(t, row.Key); {
-			case at:
-				s.above = []*Row{&row}
+			switch above, under := sees(t, row.Key); {
+			case above:
+				s.above = at
 			case under:
-				s.below.add(t, row)
+				s.below.add(t, *row)
 			}
 			v := judge(t, &s)
 			v.Touch = i

@@ -40,7 +40,13 @@ type Gate struct {
 	inCommit   []*cell
 	committing bool
 	committed  sync.WaitGroup
-	candidates []*Permit // scratch
+
+	spare    spare   // passages to be used again
+	spent    passage // stands for those that have been; never changed
+	sighted  []*Row  // scratch of sight
+	siblings []Touch // scratch of judgeAndRaise
+
+	candidates []*passage // scratch of around
 
 	settleTimer *time.Timer
 	holdTimer   *time.Timer
@@ -106,6 +112,7 @@ func Start(ctx context.Context, ledger Ledger, opts Options) (*Gate, error) {
 		ledger: ledger, opts: opts, global: meta.Global,
 		stopping: make(chan struct{}), quiet: make(chan struct{}), scans: make(chan struct{}, opts.MaxScans),
 	}
+	g.spent.phase = over
 	g.nodes.init(opts.CacheSize)
 	g.settleTimer = time.AfterFunc(time.Hour, g.settleDue)
 	g.settleTimer.Stop()

@@ -39,7 +39,7 @@ func (h *held) missingRows(cells []*cell) []*cell {
 // The nodes concerned are held, so a row that is raised meanwhile stays in
 // memory, above what is read here. What the rows at and above refuse for good
 // needs no scan, which is what a stranger could have many of.
-func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
+func (g *Gate) lookUp(ctx context.Context, p *passage) error {
 	if p.known() {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (g *Gate) lookUp(ctx context.Context, p *Permit) error {
 
 // known reports whether memory has all that the permit is judged by, as it has
 // for a holder that goes on writing.
-func (p *Permit) known() bool {
+func (p *passage) known() bool {
 	for i := range p.touches {
 		if h := &p.touches[i]; h.Policy != Open && (h.Tree || h.missingRows(nil) != nil) {
 			return false
@@ -65,7 +65,7 @@ func (p *Permit) known() bool {
 	return true
 }
 
-func (g *Gate) readMissing(ctx context.Context, p *Permit) error {
+func (g *Gate) readMissing(ctx context.Context, p *passage) error {
 	var cells []*cell
 	for i := range p.touches {
 		if h := &p.touches[i]; h.Policy != Open {

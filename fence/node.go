@@ -51,7 +51,7 @@ type fenceLoad struct {
 // held is a touch on its way: where it is registered and what it waits for.
 type held struct {
 	Touch
-	permit        *Permit
+	permit        *passage
 	fence, object *node
 	below         below // kept up to date while the touch is among watchers
 	atFence       place
@@ -126,19 +126,19 @@ func (h *held) unwatch() {
 }
 
 // sight gathers what the touch sees; dur selects durable rows instead of
-// pending ones. It uses buf, which may be nil, for the rows.
-func (h *held) sight(global Token, dur bool, buf []*Row) sight {
+// pending ones. The result is valid until the next call.
+func (g *Gate) sight(h *held, dur bool) sight {
 	pick := func(c *cell) *Row {
 		if dur {
 			return &c.durable
 		}
 		return c.row()
 	}
-	above := append(buf[:0], pick(&h.fence.mark))
+	g.sighted = append(g.sighted[:0], pick(&h.fence.mark))
 	for n := h.fence; n != nil; n = n.parent {
-		above = append(above, pick(&n.floor))
+		g.sighted = append(g.sighted, pick(&n.floor))
 	}
-	return sight{global: global, above: above, below: h.below}
+	return sight{global: g.global, above: g.sighted, below: h.below}
 }
 
 // blocked reports whether an active touch is in the way of h. It is blocks,

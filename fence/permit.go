@@ -6,25 +6,19 @@ import (
 )
 
 // Permit is one request's way through the gate: it arrives, waits for its turn,
-// begins, and is done. Its methods may be called from any goroutine.
+// begins, and is done. Its methods may be called from any goroutine. It must not
+// be copied.
 type Permit struct {
+	_        noCopy
 	gate     *Gate
-	touches  []held
-	ask      bool
-	stream   bool
-	enforced bool
-
-	// Guarded by the gate's lock.
-	phase       phase
-	verdict     Verdict // why the permit is over, when it never began
-	observed    Verdict
-	moved       chan struct{} // closed when the permit begins or is over; made when asked for
-	overtaken   bool          // it cannot begin any more, or is a stream that was cut off
-	onOvertaken func()        // told of that
-	end         time.Time     // of the entry
-	prev        *Permit
-	next        *Permit
+	*passage // guarded by the gate's lock
 }
+
+// noCopy has go vet report copies.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
 
 type phase uint8
 
@@ -38,7 +32,11 @@ const (
 
 // Observed returns what an enforced policy would have answered, for requests
 // that pass only because their policy does not refuse. It does not change.
-func (p *Permit) Observed() Verdict { return p.observed }
+func (p *Permit) Observed() Verdict {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	return p.observed
+}
 
 // OnOvertaken has stop called, once and in a goroutine of its own, when the
 // permit can no longer begin, so that an upload in progress can end; Begin then
@@ -48,29 +46,12 @@ func (p *Permit) Observed() Verdict { return p.observed }
 func (p *Permit) OnOvertaken(stop func()) {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	p.onOvertaken = stop
 	if p.overtaken {
 		go stop()
 	}
-}
-
-// stopUpload tells whoever feeds the permit that it is of no use any more.
-func (p *Permit) stopUpload() {
-	p.overtaken = true
-	if p.onOvertaken != nil {
-		go p.onOvertaken()
+	if p.phase != over {
+		p.onOvertaken = stop
 	}
-}
-
-// movedLocked makes the channel on first use.
-func (p *Permit) movedLocked() chan struct{} {
-	if p.moved == nil {
-		p.moved = make(chan struct{})
-		if p.phase >= begun {
-			close(p.moved)
-		}
-	}
-	return p.moved
 }
 
 // Begin says that the request is complete and waits until it may go upstream,
@@ -84,11 +65,11 @@ func (p *Permit) Begin(ctx context.Context) Verdict {
 		p.phase = ready
 	}
 	if p.phase == ready && ctx.Err() == nil {
-		g.tryBegin(p)
+		g.tryBegin(p.passage)
 	}
 	if p.phase != ready {
 		defer g.mu.Unlock()
-		return p.verdict
+		return p.answer()
 	}
 	moved := p.movedLocked()
 	g.mu.Unlock()
@@ -106,13 +87,20 @@ func (p *Permit) Begin(ctx context.Context) Verdict {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p.phase == ready {
-		p.verdict = g.giveUp(p)
+		p.verdict = g.giveUp(p.passage)
 		if gone {
 			p.verdict = Verdict{Reason: ClientGone}
 		}
-		g.end(p)
+		g.end(p.passage)
 	}
-	return p.verdict
+	return p.answer()
+}
+
+// answer is Begin's, once the permit no longer waits.
+func (p *Permit) answer() Verdict {
+	v := p.verdict
+	p.giveBack()
+	return v
 }
 
 // Done says what became of a write that began. Before calling it with
@@ -130,13 +118,14 @@ func (p *Permit) Done(o Outcome) {
 		// The touches stay active: what waits for them goes on waiting.
 		p.phase = settling
 		p.end = time.Now().Add(g.opts.Settle)
-		g.active.remove(p)
-		g.settling.add(p)
+		g.active.remove(p.passage)
+		g.settling.add(p.passage)
 		g.entries++
 		g.armSettle()
 	} else {
-		g.active.remove(p)
-		g.settle(p)
+		g.active.remove(p.passage)
+		g.settle(p.passage)
+		p.giveBack()
 	}
 	g.checkQuiet()
 }
@@ -149,42 +138,6 @@ func (p *Permit) Withdraw() {
 	defer p.gate.mu.Unlock()
 	if p.phase <= ready {
 		p.verdict = Verdict{Reason: ClientGone}
-		p.gate.end(p)
+		p.gate.end(p.passage)
 	}
-}
-
-// permits is a list of permits, oldest first. A permit is in one list at most.
-type permits struct{ first, last *Permit }
-
-func (l *permits) add(p *Permit) {
-	p.prev, p.next = l.last, nil
-	if l.last == nil {
-		l.first = p
-	} else {
-		l.last.next = p
-	}
-	l.last = p
-}
-
-func (l *permits) remove(p *Permit) {
-	if p.prev == nil {
-		l.first = p.next
-	} else {
-		p.prev.next = p.next
-	}
-	if p.next == nil {
-		l.last = p.prev
-	} else {
-		p.next.prev = p.prev
-	}
-	p.prev, p.next = nil, nil
-}
-
-// all copies the list, for callers that change it on the way.
-func (l *permits) all() []*Permit {
-	var out []*Permit
-	for p := l.first; p != nil; p = p.next {
-		out = append(out, p)
-	}
-	return out
 }

@@ -97,7 +97,8 @@ func decodeOnce(s string) (string, error) {
 	if plain {
 		return s, nil
 	}
-	out := make([]byte, 0, len(s))
+	var out strings.Builder
+	out.Grow(len(s))
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		if c == '%' {
@@ -110,9 +111,9 @@ func decodeOnce(s string) (string, error) {
 				return "", ambiguous("%2F: an escaped slash is a separator to some servers and a name to others")
 			}
 		}
-		out = append(out, c)
+		out.WriteByte(c)
 	}
-	return string(out), nil
+	return out.String(), nil
 }
 
 // checkKey refuses segments and characters that alias other names. It runs on
@@ -160,6 +161,13 @@ func checkKey(key string, opts NameOptions) error {
 // than folding them, and it keeps apart what some stores' upper-case tables join
 // (a dotless i). To join too much is safe: two objects then share a fence.
 func foldCase(s string) string {
+	if isASCII(s) { // the common case, to the same end
+		return strings.ToLower(s)
+	}
+	return foldAny(s)
+}
+
+func foldAny(s string) string {
 	return norm.NFC.String(strings.Map(smallest, norm.NFC.String(cases.Fold().String(s))))
 }
 

@@ -11,7 +11,7 @@ var errScansBusy = errors.New("too many requests for whole trees")
 // scanBelow tells the tree touches of p of every row below their fences. Few
 // scans run at once: each may read the whole ledger. Like readMissing it gives
 // up the lock while it waits and reads.
-func (g *Gate) scanBelow(ctx context.Context, p *Permit) error {
+func (g *Gate) scanBelow(ctx context.Context, p *passage) error {
 	touches := make([]Touch, len(p.touches))
 	for i := range p.touches {
 		touches[i] = p.touches[i].Touch

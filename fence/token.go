@@ -44,16 +44,17 @@ func ParseToken(s string, max Token) (Token, error) {
 	if len(s) == 0 || s[0] == '0' {
 		return NoToken, ErrTokenSyntax
 	}
+	var n Token
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
 			return NoToken, ErrTokenSyntax
 		}
+		n = 10*n + Token(s[i]-'0') // 19 digits always fit
 	}
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || len(s) > 19 || Token(n) > max {
+	if len(s) > 19 || n > max {
 		return NoToken, &TokenRangeError{Text: abbreviate(s, 40), Max: max}
 	}
-	return Token(n), nil
+	return n, nil
 }
 
 // String returns the token in decimal, "0" for NoToken.

@@ -24,23 +24,24 @@ import (
 // above fence.MaxToken, an owner or client over 128 bytes) is an error before
 // anything is written; the ledger stays usable.
 func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
+	order := make([]*fence.Row, len(rows))
 	for i := range rows {
 		if err := checkRow(&rows[i]); err != nil {
 			return err
 		}
+		order[i] = &rows[i]
 	}
 	// By key, so that neighbours share pages. Stable: rows of one key keep
 	// their order.
-	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b fence.Row) int {
+	slices.SortStableFunc(order, func(a, b *fence.Row) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Path.Key(), b.Path.Key()))
 	})
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	return l.change(func(tx *bbolt.Tx) (bool, error) {
 		raised := false
-		for i := range rows {
-			n, err := raise(tx, &rows[i])
+		for _, row := range order {
+			n, err := raise(tx, row)
 			if err != nil {
 				return false, err
 			}
@@ -53,13 +54,20 @@ func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
 // raise records a row that is above the recorded one, and returns how many bytes
 // it wrote.
 func raise(tx *bbolt.Tx, row *fence.Row) (int, error) {
-	old, err := recorded(tx, row.Key)
-	if err != nil || !row.Above(old) {
-		return 0, err
+	bucket, key := tx.Bucket(bucketOf(row.Kind)), []byte(row.Path.Key())
+	var old rawRow
+	if value := bucket.Get(key); value != nil {
+		var err error
+		if old, err = parseRow(row.Kind, key, value); err != nil {
+			return 0, err
+		}
 	}
-	key := []byte(row.Path.Key())
+	// The audit's part of the old row need not be copied out of the file.
+	if !row.Above(fence.Row{Token: old.token, Owner: fence.Owner(old.owner)}) {
+		return 0, nil
+	}
 	value := encodeRow(row, key)
-	return len(key) + len(value), tx.Bucket(bucketOf(row.Kind)).Put(key, value)
+	return len(key) + len(value), bucket.Put(key, value)
 }
 
 // recorded returns the row of a key, with NoToken if there is none.

@@ -88,9 +88,12 @@ func unseal(tag byte, key, value []byte) ([]byte, bool) {
 // checksum includes the key's length, so that no byte can move between key and
 // value.
 func checksum(tag byte, key, body []byte) uint32 {
-	head := [3]byte{tag, byte(len(key) >> 8), byte(len(key))}
-	sum := crc32.Update(0, castagnoli, head[:])
-	sum = crc32.Update(sum, castagnoli, key)
+	// Byte by byte: for crc32.Update the three would have to be on the heap.
+	sum := ^uint32(0)
+	for _, b := range [...]byte{tag, byte(len(key) >> 8), byte(len(key))} {
+		sum = castagnoli[byte(sum)^b] ^ sum>>8
+	}
+	sum = crc32.Update(^sum, castagnoli, key)
 	return crc32.Update(sum, castagnoli, body)
 }
 
