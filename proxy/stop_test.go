@@ -66,7 +66,8 @@ func TestLedgerFailsMeanwhile(t *testing.T) {
 	bad := w.dial()
 	request := "PUT /bad\nX-Fencing-Token: 5\n\nv"
 	bad.send(request)
-	w.inFlight(2, 0) // no byte goes to the store before the mark is durable
+	w.inFlight(2, 0)  // no byte goes to the store before the mark is durable
+	w.received(3 + 1) // else it is its upload that ends
 	w.saw()
 	close(fail)
 	failed := want{status: 503, reason: fence.LedgerUnavailable, resource: "/bad", token: "5"}
