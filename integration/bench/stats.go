@@ -30,3 +30,16 @@ func ratios(of, to map[int]*measured) (r []float64) {
 	}
 	return r
 }
+
+// additions pairs, by round, how much longer than in a third case the median
+// answer takes in one and in the other. A round in which the other one adds
+// nothing tells nothing.
+func additions(of, to, over map[int]*measured) (r []float64) {
+	for round, m := range of {
+		other, base := to[round], over[round]
+		if other != nil && base != nil && other.P50 > base.P50 {
+			r = append(r, (m.P50-base.P50)/(other.P50-base.P50))
+		}
+	}
+	return r
+}
