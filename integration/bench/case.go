@@ -20,6 +20,7 @@ type scene struct {
 	refused            bool          // all is to be answered 412 stale_token, and nothing stored
 	stalled            bool          // with clients beside the load that have stopped in mid-body
 	files              bool          // the store is a directory, not the sink
+	cut                bool          // wrk leaves in the middle of bodies that are sent on as they arrive
 	slow               time.Duration // by which the server's disk is delayed
 
 	wanted []wanted
@@ -114,7 +115,7 @@ var scenes = []scene{
 	{name: "fencegate-8m", suites: "sizes", server: "fencegate", size: m8, paths: paths8m, conns: conns8m, seed: token,
 		wanted: []wanted{{against: "nginx-8m", target: 0.85}}},
 	{name: "nginx-stream-8m", suites: "sizes", server: "nginx-stream", size: m8, paths: paths8m, conns: conns8m},
-	{name: "stream-8m", suites: "sizes", server: "stream", size: m8, paths: paths8m, conns: conns8m, seed: token,
+	{name: "stream-8m", suites: "sizes", server: "stream", size: m8, paths: paths8m, conns: conns8m, seed: token, cut: true,
 		wanted: []wanted{{against: "nginx-stream-8m", target: 0.85}}},
 
 	{name: "files-get", suites: "reads", server: "files", reads: true, files: true, seed: token, tokens: none},

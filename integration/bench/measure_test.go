@@ -14,7 +14,7 @@ func TestWrongAnswersAreFound(t *testing.T) {
 		tally                 tally
 		writes, bytes, files  int64
 		passed, stale, others float64
-		read                  float64
+		read, asked, unknown  float64
 	}
 	// What a good run shows: 100 answers, and two more that wrk has not seen.
 	accepted := seen{tally: tally{Requests: 100}, writes: 102, bytes: 102 * size, passed: 102}
@@ -34,11 +34,16 @@ func TestWrongAnswersAreFound(t *testing.T) {
 		{"one thread's only", scene{files: true}, kept, func(s *seen) { s.files = 30 }, ""},
 		{"not in the directory", scene{files: true}, kept, func(s *seen) { s.files = 29 }, "29 files are written and whole"},
 		{"in both", scene{files: true}, kept, func(s *seen) { s.writes, s.bytes = 1, size }, "stored 1 writes, want none"},
-		{"all read", scene{reads: true, files: true}, got, func(*seen) {}, ""},
-		{"read in part", scene{reads: true, files: true}, got, func(s *seen) { s.tally.Bytes = 100*size - 1 }, "bytes have been read"},
-		{"read too much", scene{reads: true, files: true}, got, func(s *seen) { s.tally.Bytes = 105 * 2 * size }, "bytes have been read"},
-		{"a read writes", scene{reads: true, files: true}, got, func(s *seen) { s.files = 1 }, "written 1 files"},
-		{"read elsewhere", scene{reads: true, files: true}, got, func(s *seen) { s.read = 99 }, "reads that fencegate has passed: 99"},
+		{"all read", scene{reads: true, files: true, tokens: none}, got, func(*seen) {}, ""},
+		{"read in part", scene{reads: true, files: true, tokens: none}, got, func(s *seen) { s.tally.Bytes = 100*size - 1 }, "bytes have been read"},
+		{"read too much", scene{reads: true, files: true, tokens: none}, got, func(s *seen) { s.tally.Bytes = 105 * 2 * size }, "bytes have been read"},
+		{"a read writes", scene{reads: true, files: true, tokens: none}, got, func(s *seen) { s.files = 1 }, "written 1 files"},
+		{"read elsewhere", scene{reads: true, files: true, tokens: none}, got, func(s *seen) { s.read = 99 }, "reads that fencegate has passed: 99"},
+		{"all asked", scene{reads: true, files: true}, got, func(s *seen) { s.asked, s.read = s.read, 0 }, ""},
+		{"asked without a check", scene{reads: true, files: true}, got, func(*seen) {}, "reads that fencegate has passed: 0"},
+		{"cut off", scene{cut: true}, accepted, func(s *seen) { s.unknown = 4 }, ""},
+		{"cut off too often", scene{cut: true}, accepted, func(s *seen) { s.unknown = 5 }, "for another reason"},
+		{"cut off where none can be", scene{}, accepted, func(s *seen) { s.unknown = 1 }, "for another reason"},
 		{"slow", scene{slow: time.Millisecond}, accepted, func(s *seen) { s.tally.P50 = 1000 }, ""},
 		{"not slow", scene{slow: time.Millisecond}, accepted, func(s *seen) { s.tally.P50 = 999 }, "on a disk that is to take 1ms"},
 		{"one error", scene{}, accepted, func(s *seen) { s.tally.Status = 1 }, "answers of 400 and above: 1 of 100"},
@@ -66,6 +71,8 @@ func TestWrongAnswersAreFound(t *testing.T) {
 		after := counts{files: s.files, sink: stock{7 + s.writes, 70 + s.bytes}, metrics: metrics{
 			`fencegate_requests_total{decision="passed",operation="write"}`:          5 + s.passed,
 			`fencegate_requests_total{decision="passed",operation="read"}`:           5 + s.read,
+			`fencegate_requests_total{decision="passed",operation="ask"}`:            s.asked,
+			`fencegate_rejections_total{reason="outcome_unknown",route="default"}`:   s.unknown,
 			`fencegate_rejections_total{reason="stale_token",route="default"}`:       5 + s.stale,
 			`fencegate_rejections_total{reason="busy",route="default"}`:              5 + s.others,
 			`fencegate_request_duration_seconds_count{operation="rejections_total"}`: 0,

@@ -85,11 +85,12 @@ func oneCommitEach(delay time.Duration) recipe {
 
 // slowly is what comes before a command so that its fsyncs and fdatasyncs each
 // take that much longer, as on a slower disk. strace stops the program at these
-// system calls only (seccomp), and delays the calling thread only.
+// system calls only (seccomp), and delays the calling thread only. With -D it is
+// the program that is our child, and that gets our signals.
 func slowly(delay time.Duration) []string {
 	if delay == 0 {
 		return nil
 	}
-	return []string{"strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "signal=none",
+	return []string{"strace", "-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "signal=none",
 		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:delay_exit=" + delay.String()}
 }
