@@ -24,8 +24,9 @@
 //     has one (for "sink", of the sink), per request. It suffers least from what
 //     else runs.
 //   - all CPU: the same with that of the store and wrk. While nobody else runs all
-//     cores are busy, and the rate is their number divided by it: what it is for
-//     two cases tells their ratio on a quiet machine, although this one is not.
+//     cores are busy, and the rate is their number divided by it: the ratio "by CPU"
+//     is that of a quiet machine, although this one is not, unless something
+//     else than the CPU limits a case, such as the disk.
 //   - others: the share of all cores that was used by none of wrk, proxy and
 //     sink. Beyond a few per cent only ratios and CPU mean something.
 //   - ratio: of the rates, or of what a proxy adds to the median time of an

@@ -32,12 +32,13 @@ type ratioNotes struct {
 	Against string `json:"against"`
 	Over    string `json:"over,omitempty"` // the ratio is of the p50 added to this case's, not of the rates
 	Ratio   spread `json:"ratio"`
+	ByCPU   spread `json:"ratio_by_cpu"` // of the CPU time per request, inverted; not with over
 	Target  string `json:"target,omitempty"`
 	Met     bool   `json:"met"` // by the median
 }
 
 func (n ratioNotes) String() string {
-	text := fmt.Sprintf("%.2f (%.2f–%.2f) of %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.Against)
+	text := fmt.Sprintf("%.2f (%.2f–%.2f), by CPU %.2f, of %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.ByCPU.Median, n.Against)
 	if n.Over != "" {
 		text = fmt.Sprintf("%.2f (%.2f–%.2f) of the p50 that %s adds to %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.Against, n.Over)
 	}
@@ -90,17 +91,18 @@ func (n *caseNotes) summarise(r *result, others map[string]*result) {
 		if to == nil {
 			continue
 		}
-		pairs := ratios(r.rounds, to.rounds)
+		pairs, cpu := ratios(r.rounds, to.rounds), ratiosByCPU(r.rounds, to.rounds)
 		if w.over != "" {
 			base := others[w.over]
 			if base == nil {
 				continue
 			}
 			pairs = additions(r.rounds, to.rounds, base.rounds)
+			cpu = nil
 		}
 		if len(pairs) > 0 {
 			s := spreadOf(pairs)
-			n.Ratios = append(n.Ratios, ratioNotes{w.against, w.over, s, w.String(), w.met(s.Median)})
+			n.Ratios = append(n.Ratios, ratioNotes{w.against, w.over, s, spreadOf(cpu), w.String(), w.met(s.Median)})
 		}
 	}
 }

@@ -31,6 +31,17 @@ func ratios(of, to map[int]*measured) (r []float64) {
 	return r
 }
 
+// ratiosByCPU pairs what a request costs all together, which is what the ratio of
+// the rates would be if these processes had the machine for themselves.
+func ratiosByCPU(of, to map[int]*measured) (r []float64) {
+	for round, m := range of {
+		if other := to[round]; other != nil && m.AllCPU > 0 {
+			r = append(r, other.AllCPU/m.AllCPU)
+		}
+	}
+	return r
+}
+
 // additions pairs, by round, how much longer than in a third case the median
 // answer takes in one and in the other. A round in which the other one adds
 // nothing tells nothing.

@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 func rates(values map[int]float64) map[int]*measured {
 	m := map[int]*measured{}
 	for round, v := range values {
-		m[round] = &measured{Rate: v}
+		m[round] = &measured{Rate: v, AllCPU: v}
 	}
 	return m
 }
@@ -105,7 +105,7 @@ func TestReportHidesInvalidNumbers(t *testing.T) {
 	table := r.table()
 	for _, want := range []string{
 		"2222", "1111–3333", // median and range
-		"0.67 (0.33–1.00) of nginx, wanted ≥ 0.80: MISSED",
+		"0.67 (0.33–1.00), by CPU 2.00, of nginx, wanted ≥ 0.80: MISSED",
 		"stale                INVALID", "stale is invalid: wrong answers",
 	} {
 		if !strings.Contains(table, want) {
