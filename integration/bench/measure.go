@@ -250,8 +250,9 @@ func (c scene) check(l load, t tally, before, after counts) error {
 	if after.metrics != nil {
 		rise := func(parts ...string) int64 { return int64(after.metrics.sum(parts...) - before.metrics.sum(parts...)) }
 		stale, all := rise("rejections_total", `reason="stale_token"`), rise("rejections_total")
-		if c.cut { // of each connection the last write may have been under way
-			all -= min(rise("rejections_total", `reason="outcome_unknown"`), int64(l.conns))
+		if c.cut { // the last write of each connection: refused if staged, in doubt if streamed
+			cut := rise("rejections_total", `reason="request_malformed"`) + rise("rejections_total", `reason="outcome_unknown"`)
+			all -= min(cut, int64(l.conns))
 		}
 		if all != stale {
 			errs = append(errs, fmt.Errorf("fencegate has refused %d requests for another reason than stale_token", all-stale))

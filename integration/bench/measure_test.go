@@ -14,7 +14,8 @@ func TestWrongAnswersAreFound(t *testing.T) {
 		tally                 tally
 		writes, bytes, files  int64
 		passed, stale, others float64
-		read, asked, unknown  float64
+		read, asked           float64
+		unknown, malformed    float64
 	}
 	// What a good run shows: 100 answers, and two more that wrk has not seen.
 	accepted := seen{tally: tally{Requests: 100}, writes: 102, bytes: 102 * size, passed: 102}
@@ -42,6 +43,8 @@ func TestWrongAnswersAreFound(t *testing.T) {
 		{"all asked", scene{reads: true, files: true}, got, func(s *seen) { s.asked, s.read = s.read, 0 }, ""},
 		{"asked without a check", scene{reads: true, files: true}, got, func(*seen) {}, "reads that fencegate has passed: 0"},
 		{"cut off", scene{cut: true}, accepted, func(s *seen) { s.unknown = 4 }, ""},
+		{"cut off while staged", scene{cut: true}, accepted, func(s *seen) { s.malformed = 4 }, ""},
+		{"cut off of both kinds", scene{cut: true}, accepted, func(s *seen) { s.malformed, s.unknown = 3, 2 }, "for another reason"},
 		{"cut off too often", scene{cut: true}, accepted, func(s *seen) { s.unknown = 5 }, "for another reason"},
 		{"cut off where none can be", scene{}, accepted, func(s *seen) { s.unknown = 1 }, "for another reason"},
 		{"slow", scene{slow: time.Millisecond}, accepted, func(s *seen) { s.tally.P50 = 1000 }, ""},
@@ -73,6 +76,7 @@ func TestWrongAnswersAreFound(t *testing.T) {
 			`fencegate_requests_total{decision="passed",operation="read"}`:           5 + s.read,
 			`fencegate_requests_total{decision="passed",operation="ask"}`:            s.asked,
 			`fencegate_rejections_total{reason="outcome_unknown",route="default"}`:   s.unknown,
+			`fencegate_rejections_total{reason="request_malformed",route="default"}`: s.malformed,
 			`fencegate_rejections_total{reason="stale_token",route="default"}`:       5 + s.stale,
 			`fencegate_rejections_total{reason="busy",route="default"}`:              5 + s.others,
 			`fencegate_request_duration_seconds_count{operation="rejections_total"}`: 0,
