@@ -24,6 +24,7 @@ type about struct {
 	Nginx      string `json:"nginx"`
 	Wrk        string `json:"wrk"`
 	Settings   string `json:"settings"` // of the Go runtime, from the environment
+	Peers      string `json:"peers"`
 	Load       string `json:"load"`
 }
 
@@ -31,14 +32,25 @@ func describe(ctx context.Context, at place, o *options) about {
 	a := about{
 		Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Commit: commit(ctx), Go: "unknown",
 		Processor: processor(), Cores: runtime.NumCPU(), FileSystem: fileSystem(at.dir),
-		Load: fmt.Sprintf("PUT of %d bytes over %d connections and %d paths, %d rounds of %v", o.size, o.conns, o.paths, o.rounds, o.duration),
+		Load: fmt.Sprintf("PUT of %d bytes over %d connections and %d paths unless the case says otherwise, %d rounds of %v", o.size, o.conns, o.paths, o.rounds, o.duration),
 	}
 	a.Kernel, a.LoadBefore = kernel()
 	if info, err := buildinfo.ReadFile(at.fencegate); err == nil {
 		a.Go = info.GoVersion
 	}
-	if path, err := findNginx(); err == nil {
+	if path, err := find("nginx"); err == nil {
 		a.Nginx = firstLine(ctx, path, "-v")
+	}
+	if path, err := find("haproxy"); err == nil {
+		words := strings.Fields(firstLine(ctx, path, "-v"))
+		a.Peers = strings.Join(words[:min(3, len(words))], " ") + "; "
+	}
+	if path, err := find("caddy"); err == nil {
+		a.Peers += "Caddy " + firstLine(ctx, path, "version") + "; "
+	}
+	if path, err := find("redis-server"); err == nil {
+		words := strings.Fields(firstLine(ctx, path, "--version"))
+		a.Peers += strings.Join(words[:min(3, len(words))], " ")
 	}
 	a.Wrk = firstLine(ctx, "wrk", "-v")
 	for _, v := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
@@ -70,6 +82,6 @@ func firstLine(ctx context.Context, name string, args ...string) string {
 }
 
 func (a about) text() string {
-	return fmt.Sprintf("%s, fencegate %s, %s\n%s, %d cores, Linux %s, load %s, ledgers on %s\n%s; %s%s\n%s\n",
-		a.Date, a.Commit, a.Go, a.Processor, a.Cores, a.Kernel, a.LoadBefore, a.FileSystem, a.Nginx, a.Wrk, a.Settings, a.Load)
+	return fmt.Sprintf("%s, fencegate %s, %s\n%s, %d cores, Linux %s, load %s, ledgers on %s\n%s; %s; %s%s\n%s\n",
+		a.Date, a.Commit, a.Go, a.Processor, a.Cores, a.Kernel, a.LoadBefore, a.FileSystem, a.Nginx, a.Peers, a.Wrk, a.Settings, a.Load)
 }

@@ -72,7 +72,7 @@ func seed(ctx context.Context, s *server, l load, token int64) error {
 	}
 	for thread := range l.threads {
 		for i := range l.paths / l.threads {
-			paths <- pathOf(thread, i)
+			paths <- l.pathOf(thread, i)
 		}
 	}
 	close(paths)
@@ -83,8 +83,12 @@ func seed(ctx context.Context, s *server, l load, token int64) error {
 	return nil
 }
 
-// pathOf is how put.lua names paths.
-func pathOf(thread, i int) string { return fmt.Sprintf("%s/t%d/%d", prefix, thread, i) }
+// prefix is what the paths of a load begin with. Loads of several sizes on one
+// server do not share paths, since they may be read.
+func (l load) prefix() string { return fmt.Sprintf("/bench/%d", l.size) }
+
+// pathOf is how load.lua names paths.
+func (l load) pathOf(thread, i int) string { return fmt.Sprintf("%s/t%d/%d", l.prefix(), thread, i) }
 
 // stock is what the sink has stored.
 type stock struct{ writes, bytes int64 }
@@ -100,10 +104,10 @@ func askSink(ctx context.Context, addr string) (s stock, err error) {
 	return s, nil
 }
 
-// quietSink waits until nothing is stored any more: wrk leaves without its last
-// answers, and those requests go on for a moment.
-func quietSink(ctx context.Context, addr string) (stock, error) {
-	often := time.NewTicker(20 * time.Millisecond)
+// quietSink waits until nothing is stored any more for a while: wrk leaves
+// without its last answers, and those requests go on for a moment.
+func quietSink(ctx context.Context, addr string, while time.Duration) (stock, error) {
+	often := time.NewTicker(while)
 	defer often.Stop()
 	last, err := askSink(ctx, addr)
 	for err == nil {

@@ -46,7 +46,7 @@ func (b *bench) run(ctx context.Context, cases []scene) ([]*result, error) {
 			if r.invalid != nil {
 				continue
 			}
-			if err := b.once(ctx, r, b.load, func(m *measured) { r.rounds[round] = m }); err != nil {
+			if err := b.once(ctx, r, r.scene.shape(b.load), func(m *measured) { r.rounds[round] = m }); err != nil {
 				return nil, err
 			}
 		}
@@ -66,13 +66,23 @@ func inTurn(results []*result, round int) []*result {
 
 // warm prepares a case, and runs it without keeping the numbers.
 func (b *bench) warm(ctx context.Context, r *result) error {
+	s, l := b.servers[r.scene.server], r.scene.shape(b.load)
+	if r.scene.files {
+		if err := makeFolders(s.files(), l); err != nil {
+			return err
+		}
+	}
 	if r.scene.seed > 0 {
-		if err := seed(ctx, b.servers[r.scene.server], b.load, r.scene.seed); err != nil {
+		if err := seed(ctx, s, l, r.scene.seed); err != nil {
+			r.invalid = err
+			return nil
+		}
+		if err := b.late(ctx, r.scene, l); err != nil {
 			r.invalid = err
 			return nil
 		}
 	}
-	short := b.load
+	short := l
 	short.duration = b.warmUp
 	return b.once(ctx, r, short, func(*measured) {})
 }
@@ -93,29 +103,46 @@ func (b *bench) once(ctx context.Context, r *result, l load, keep func(*measured
 	return nil
 }
 
-// start starts a server unless it runs.
+// start starts a server, and before it the one that it needs, unless they run.
 func (b *bench) start(ctx context.Context, name string) error {
 	if b.servers[name] != nil {
 		return nil
 	}
-	fmt.Fprintf(b.news, "starting %s\n", name)
-	s, err := recipes[name](ctx, b.at)
-	if err == nil {
-		b.servers[name] = s
+	r, at := recipes[name], b.at
+	at.store = b.servers[sinkServer].addr
+	if r.store != "" {
+		if err := b.start(ctx, r.store); err != nil {
+			return err
+		}
+		at.store = b.servers[r.store].addr
 	}
-	return err
+	fmt.Fprintf(b.news, "starting %s\n", name)
+	s, err := r.start(ctx, at, name)
+	if err != nil {
+		return err
+	}
+	s.store = b.servers[r.store]
+	b.servers[name] = s
+	return nil
 }
 
-// stop ends all servers, the sink last.
+// stop ends all servers, those behind others last.
 func (b *bench) stop() error {
-	var errs []error
-	for name, s := range b.servers {
-		if name != sinkServer {
-			errs = append(errs, s.stop())
+	behind := func(name string) bool {
+		for _, r := range recipes {
+			if r.store == name {
+				return true
+			}
 		}
+		return name == sinkServer
 	}
-	if s := b.servers[sinkServer]; s != nil {
-		errs = append(errs, s.stop())
+	var errs []error
+	for _, last := range []bool{false, true} {
+		for name, s := range b.servers {
+			if behind(name) == last {
+				errs = append(errs, s.stop())
+			}
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 // options are the flags.
 type options struct {
 	cases    string
+	suite    string
 	conns    int
 	threads  int
 	paths    int
@@ -21,18 +22,20 @@ type options struct {
 	rounds   int
 	quick    bool
 	json     string
+	svg      string
 	profile  string
 	binary   string
 	before   string
 	dir      string
 
-	play, upstream string // for our own processes
+	play, upstream, state string // for our own processes
 }
 
 func parseFlags(args []string) (*options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.StringVar(&o.cases, "cases", "", "names of the cases to run, separated by commas (default: all of "+strings.Join(names(scenes), ",")+")")
+	f.StringVar(&o.cases, "cases", "", "names of the cases to run, separated by commas (default: those of -suite) from "+strings.Join(names(scenes), ","))
+	f.StringVar(&o.suite, "suite", "main", "which cases to run: "+strings.Join(suites, ", "))
 	f.IntVar(&o.conns, "conns", 64, "connections of the load")
 	f.IntVar(&o.threads, "threads", 2, "threads of wrk")
 	f.IntVar(&o.paths, "paths", 1000, "paths that are written")
@@ -42,12 +45,14 @@ func parseFlags(args []string) (*options, error) {
 	f.IntVar(&o.rounds, "rounds", 5, "runs of each case")
 	f.BoolVar(&o.quick, "quick", false, "3 rounds of 1 s, where -rounds and -dur do not say otherwise: for a first look")
 	f.StringVar(&o.json, "json", "", "write all numbers to this file, too")
+	f.StringVar(&o.svg, "svg", "", "draw the ratios into this file, too")
 	f.StringVar(&o.profile, "profile", "", "profile the fencegate cases in one more run each, into this directory")
 	f.StringVar(&o.binary, "fencegate", "", "measure this binary (default: one built from the working tree)")
 	f.StringVar(&o.before, "before", "", "an older binary: adds the case before, which else is left out")
 	f.StringVar(&o.dir, "dir", "", "where ledgers and directories are made, on the disk to measure (default: the system's temporary directory)")
 	f.StringVar(&o.play, "play", "", "internal: be this server")
 	f.StringVar(&o.upstream, "upstream", "", "internal: what it forwards to")
+	f.StringVar(&o.state, "state", "", "internal: the file that it keeps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -64,6 +69,8 @@ func parseFlags(args []string) (*options, error) {
 	switch {
 	case f.NArg() > 0:
 		return nil, fmt.Errorf("unexpected %q: all arguments are flags, see -help", f.Arg(0))
+	case !slices.Contains(suites, o.suite):
+		return nil, fmt.Errorf("-suite: there is no %q; choose from %s", o.suite, strings.Join(suites, ", "))
 	case o.conns < o.threads || o.threads < 1 || o.paths < o.threads || o.size < 0 || o.rounds < 1:
 		return nil, errors.New("-threads must be 1 or more, -conns and -paths at least that many, -rounds 1 or more, -size not below 0")
 	case min(o.duration, o.warmUp) < time.Second || (o.duration%time.Second)+(o.warmUp%time.Second) != 0:
@@ -80,7 +87,7 @@ const longestStall = 25 * time.Second
 
 // choose returns the cases to run.
 func (o *options) choose() ([]scene, error) {
-	chosen := slices.Clone(scenes)
+	chosen := slices.DeleteFunc(slices.Clone(scenes), func(c scene) bool { return !c.in(o.suite) })
 	if o.cases != "" {
 		chosen = nil
 		for name := range strings.SplitSeq(o.cases, ",") {

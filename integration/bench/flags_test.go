@@ -14,6 +14,9 @@ func TestCasesAreChosen(t *testing.T) {
 	}{
 		{"-cases stale,nginx,stale", "nginx,stale"},
 		{"-before x -cases fencegate,before", "before,fencegate"},
+		{"-suite dir", "files,dir,nginx-files,fencegate-files"},
+		{"-suite dir -cases nginx", "nginx"},
+		{"-suite dirs", `!there is no "dirs"`},
 		{"-cases before", "!needs -before"},
 		{"-cases nginy", `!there is no "nginy"`},
 		{"-dur 30s -cases nginx", "nginx"},
@@ -55,7 +58,7 @@ func TestQuickIsADefault(t *testing.T) {
 }
 
 func TestAllCasesCanRun(t *testing.T) {
-	o, err := parseFlags(nil)
+	o, err := parseFlags([]string{"-suite", allSuites})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,17 +67,68 @@ func TestAllCasesCanRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, all := len(cases), len(scenes)-1; got != all {
-		t.Errorf("without flags %d cases run, want all but the one that needs -before: %d", got, all)
+		t.Errorf("%d cases run, want all but the one that needs -before: %d", got, all)
 	}
+	type use struct{ rising, equal bool }
+	uses := map[string]use{}
 	for i, c := range scenes {
-		if _, ok := recipes[c.server]; !ok && c.server != sinkServer {
+		r, ok := recipes[c.server]
+		if !ok && c.server != sinkServer {
 			t.Errorf("%s needs a server %q, which nobody knows how to start", c.name, c.server)
 		}
-		if c.against != "" && !slices.Contains(names(scenes), c.against) {
-			t.Errorf("%s is compared with %q, which is no case", c.name, c.against)
+		if _, ok := recipes[r.store]; r.store != "" && !ok {
+			t.Errorf("%s needs a store %q, which nobody knows how to start", c.server, r.store)
+		}
+		for _, w := range c.wanted {
+			if !slices.Contains(names(scenes), w.against) || w.over != "" && !slices.Contains(names(scenes), w.over) {
+				t.Errorf("%s is compared with %q over %q, which is no case", c.name, w.against, w.over)
+			}
 		}
 		if slices.Contains(names(scenes[:i]), c.name) {
 			t.Errorf("two cases are named %s", c.name)
 		}
+		for suite := range strings.FieldsSeq(c.suites) {
+			if !slices.Contains(suites, suite) {
+				t.Errorf("%s is in the suite %q, which there is not", c.name, suite)
+			}
+		}
+		u := uses[c.server]
+		u.rising, u.equal = u.rising || c.tokens.rising, u.equal || !c.tokens.rising
+		uses[c.server] = u
+		if u.rising && u.equal {
+			t.Errorf("%s is for equal tokens and for rising ones", c.server)
+		}
+	}
+}
+
+// What is compared must be measured in the same run, or the ratio is silently
+// missing.
+func TestTargetsAreMeasured(t *testing.T) {
+	for _, c := range scenes {
+		for _, w := range c.wanted {
+			if w.target == 0 {
+				continue
+			}
+			for _, name := range []string{w.against, w.over} {
+				i := slices.IndexFunc(scenes, func(c scene) bool { return c.name == name })
+				if i < 0 {
+					continue
+				}
+				if !slices.ContainsFunc(strings.Fields(c.suites), scenes[i].in) {
+					t.Errorf("no suite has both %s and %s", c.name, name)
+				}
+			}
+		}
+	}
+}
+
+func TestShape(t *testing.T) {
+	common := load{conns: 64, threads: 2, paths: 1000, size: 1024}
+	if got := (scene{}).shape(common); got != common {
+		t.Errorf("a case without a shape has the load %+v, want %+v", got, common)
+	}
+	got := scene{conns: 1, size: 5, paths: 7, reads: true}.shape(common)
+	if want := (load{conns: 1, threads: 1, paths: 7, size: 5, reads: true}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

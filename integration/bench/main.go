@@ -25,7 +25,7 @@ func start(args []string) error {
 		return err
 	}
 	if o.play != "" {
-		return play(o.play, o.upstream)
+		return play(o.play, o.upstream, o.state)
 	}
 	cases, err := o.choose()
 	if err != nil {
@@ -38,7 +38,7 @@ func start(args []string) error {
 		return err
 	}
 	b := &bench{
-		at:     place{dir: dir, size: o.size, fencegate: o.binary, before: o.before},
+		at:     place{dir: dir, fencegate: o.binary, before: o.before},
 		load:   load{conns: o.conns, threads: o.threads, paths: o.paths, size: o.size, duration: o.duration},
 		warmUp: o.warmUp, rounds: o.rounds, servers: map[string]*server{}, news: os.Stderr,
 	}
@@ -64,11 +64,11 @@ func (b *bench) whole(ctx context.Context, o *options, cases []scene) (err error
 		}
 	}
 	about := describe(ctx, b.at, o)
-	sink, err := startRole(ctx, b.at, roleSink)
+	sink, err := startRole(ctx, b.at, sinkServer, roleSink, 0)
 	if err != nil {
 		return err
 	}
-	b.servers[sinkServer], b.at.sink = sink, sink.addr
+	b.servers[sinkServer] = sink
 	results, err := b.run(ctx, cases)
 	if err != nil {
 		return err
@@ -77,6 +77,11 @@ func (b *bench) whole(ctx context.Context, o *options, cases []scene) (err error
 	fmt.Print(report.table())
 	if o.json != "" {
 		if err := report.writeJSON(o.json); err != nil {
+			return err
+		}
+	}
+	if o.svg != "" {
+		if err := os.WriteFile(o.svg, report.chart(), 0o644); err != nil {
 			return err
 		}
 	}

@@ -23,16 +23,25 @@ type measured struct {
 type counts struct {
 	sink    stock
 	metrics metrics // of a fencegate
+	files   int64   // of a store of files: how many are written and whole
 }
 
-func (b *bench) count(ctx context.Context, s *server) (c counts, err error) {
-	if c.sink, err = quietSink(ctx, b.at.sink); err != nil {
+func (b *bench) count(ctx context.Context, s *server, quiet time.Duration) (c counts, err error) {
+	if c.sink, err = quietSink(ctx, b.servers[sinkServer].addr, quiet); err != nil {
 		return c, err
 	}
 	if s.admin != "" {
 		c.metrics, err = askMetrics(ctx, s)
 	}
 	return c, err
+}
+
+// quiet is how long nothing must be stored until nothing will be any more.
+func (c scene) quiet() time.Duration {
+	if c.tokens.rising { // a commit may come between, which has several fsyncs
+		return 200*time.Millisecond + 10*c.slow
+	}
+	return 20 * time.Millisecond
 }
 
 // wrongError tells of answers that are not what they should be.
@@ -52,10 +61,10 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 			}
 		}()
 	}
-	if err := c.probe(ctx, s, l.size); err != nil {
+	if err := c.probe(ctx, s, l); err != nil {
 		return nil, wrongError{err}
 	}
-	before, err := b.count(ctx, s)
+	before, err := b.count(ctx, s, c.quiet())
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +72,8 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 	if err != nil {
 		return nil, err
 	}
-	tally, wrkCPU, err := b.wrk.run(ctx, l, s.addr, prefix, c.carries())
+	begun := time.Now()
+	tally, wrkCPU, err := b.wrk.run(ctx, l, s.addr, c.carries())
 	if err != nil {
 		return nil, err
 	}
@@ -71,14 +81,19 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 	if err != nil {
 		return nil, err
 	}
-	after, err := b.count(ctx, s)
+	after, err := b.count(ctx, s, c.quiet())
 	if err != nil {
 		return nil, err
+	}
+	if c.files {
+		if after.files, err = writtenSince(s.files(), l, begun); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.check(l, tally, before, after); err != nil {
 		return nil, wrongError{err}
 	}
-	if err := c.probe(ctx, s, l.size); err != nil {
+	if err := c.probe(ctx, s, l); err != nil {
 		return nil, wrongError{err}
 	}
 	perRequest := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(tally.Requests) }
@@ -93,7 +108,7 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 type usage struct {
 	took    time.Duration // wall clock
 	server  time.Duration
-	known   time.Duration // server and sink
+	known   time.Duration // server and store
 	machine time.Duration
 }
 
@@ -102,9 +117,14 @@ func (b *bench) watch(s *server) (stop func() (usage, error), err error) {
 	read := func() (u usage, err error) {
 		var errs [3]error
 		u.server, errs[0] = s.cpu()
-		u.known, errs[1] = b.servers["sink"].cpu()
-		if s != b.servers["sink"] {
-			u.known += u.server
+		u.known = u.server
+		store := s.store
+		if store == nil {
+			store = b.servers[sinkServer]
+		}
+		if s != store {
+			behind, err := store.cpu()
+			u.known, errs[1] = u.known+behind, err
 		}
 		u.machine, errs[2] = machineTime()
 		return u, errors.Join(errs[:]...)
@@ -122,16 +142,22 @@ func (b *bench) watch(s *server) (stop func() (usage, error), err error) {
 
 // probe makes one request of a case's kind whose answer is looked at as a whole.
 // It comes before and after the load.
-func (c scene) probe(ctx context.Context, s *server, size int) error {
+func (c scene) probe(ctx context.Context, s *server, l load) error {
 	token := int64(token)
-	path := pathOf(0, 0)
+	path := l.pathOf(0, 0)
 	switch {
+	case c.reads:
+		status, body, err := get(ctx, "http://"+s.addr+path)
+		if err == nil && (status != http.StatusOK || len(body) != l.size) {
+			err = fmt.Errorf("a read is answered %d with %d bytes, want 200 and %d", status, len(body), l.size)
+		}
+		return err
 	case c.tokens.rising:
-		token, path = time.Now().UnixMicro(), prefix+"/probe"
+		token, path = time.Now().UnixMicro(), l.prefix()+"/probe"
 	case c.refused:
 		token = c.tokens.token
 	}
-	status, reason, err := put(ctx, s.addr, path, size, token)
+	status, reason, err := put(ctx, s.addr, path, l.size, token)
 	switch {
 	case err != nil:
 		return err
@@ -139,6 +165,33 @@ func (c scene) probe(ctx context.Context, s *server, size int) error {
 		return fmt.Errorf("a late write is answered %d %q, want 412 stale_token", status, reason)
 	case !c.refused && status != http.StatusNoContent && status != http.StatusCreated:
 		return fmt.Errorf("a write is answered %d %q, want 201 or 204", status, reason)
+	}
+	return nil
+}
+
+// late shows that a server that is to refuse late writes does so: a fence that
+// lets everything pass would be fast.
+func (b *bench) late(ctx context.Context, c scene, l load) error {
+	s, sink := b.servers[c.server], b.servers[sinkServer].addr
+	if !s.fenced {
+		return nil
+	}
+	before, err := askSink(ctx, sink)
+	if err != nil {
+		return err
+	}
+	status, reason, err := put(ctx, s.addr, l.pathOf(0, 0), l.size, c.seed-1)
+	if err != nil {
+		return err
+	}
+	after, err := askSink(ctx, sink)
+	switch {
+	case err != nil:
+		return err
+	case status != http.StatusPreconditionFailed:
+		return fmt.Errorf("a late write is answered %d %q, want 412", status, reason)
+	case before != after:
+		return errors.New("a late write is answered 412, and stored all the same")
 	}
 	return nil
 }
@@ -161,12 +214,30 @@ func (c scene) check(l load, t tally, before, after counts) error {
 		wantRefused, wantPassed = t.Requests, 0
 	}
 	errs := []error{}
+	if c.slow > 0 && t.P50 < c.slow.Microseconds() {
+		errs = append(errs, fmt.Errorf("half of the answers took %d µs or less, on a disk that is to take %v", t.P50, c.slow))
+	}
 	if t.Status != wantRefused {
 		errs = append(errs, fmt.Errorf("answers of 400 and above: %d of %d, want %d", t.Status, t.Requests, wantRefused))
 	}
 	writes, bytes := after.sink.writes-before.sink.writes, after.sink.bytes-before.sink.bytes
 	switch {
-	case c.refused || c.dir:
+	case c.reads:
+		// A head has far less than 1 KiB.
+		least, most := t.Requests*int64(l.size), (t.Requests+int64(l.conns))*int64(l.size+1<<10)
+		if t.Bytes < least || t.Bytes > most {
+			errs = append(errs, fmt.Errorf("%d bytes have been read, want %d to %d", t.Bytes, least, most))
+		}
+		if writes != 0 || after.files != 0 {
+			errs = append(errs, fmt.Errorf("reads have stored %d times, and written %d files", writes, after.files))
+		}
+	case c.files:
+		// Each thread goes through paths of its own in turn.
+		if least := min(t.Requests, int64(l.paths/l.threads)); after.files < least {
+			errs = append(errs, fmt.Errorf("%d files are written and whole after %d writes, want %d or more", after.files, t.Requests, least))
+		}
+		fallthrough
+	case c.refused:
 		if writes != 0 {
 			errs = append(errs, fmt.Errorf("the sink has stored %d writes, want none", writes))
 		}
@@ -179,6 +250,10 @@ func (c scene) check(l load, t tally, before, after counts) error {
 	if after.metrics != nil {
 		rise := func(parts ...string) int64 { return int64(after.metrics.sum(parts...) - before.metrics.sum(parts...)) }
 		stale, all := rise("rejections_total", `reason="stale_token"`), rise("rejections_total")
+		if c.cut { // the last write of each connection: refused if staged, in doubt if streamed
+			cut := rise("rejections_total", `reason="request_malformed"`) + rise("rejections_total", `reason="outcome_unknown"`)
+			all -= min(cut, int64(l.conns))
+		}
 		if all != stale {
 			errs = append(errs, fmt.Errorf("fencegate has refused %d requests for another reason than stale_token", all-stale))
 		}
@@ -187,7 +262,13 @@ func (c scene) check(l load, t tally, before, after counts) error {
 		} else if stale != 0 {
 			errs = append(errs, fmt.Errorf("fencegate has refused %d requests as stale, want none", stale))
 		}
-		if !c.refused {
+		if c.reads {
+			operation := `operation="ask"` // a read with a token is checked
+			if c.tokens.none {
+				operation = `operation="read"`
+			}
+			errs = append(errs, between("reads that fencegate has passed", rise("requests_total", operation, `decision="passed"`), wantPassed))
+		} else if !c.refused {
 			errs = append(errs, between("writes that fencegate has passed", rise("requests_total", `operation="write"`, `decision="passed"`), wantPassed))
 		}
 	}

@@ -59,7 +59,7 @@ func (b *bench) profile(ctx context.Context, dir string, results []*result) erro
 		if err := s.tell(ctx, syscall.SIGUSR1, profileBegun); err != nil {
 			return err
 		}
-		m, err := b.measure(ctx, r.scene, b.load)
+		m, err := b.measure(ctx, r.scene, r.scene.shape(b.load))
 		if err := errors.Join(err, s.tell(ctx, syscall.SIGUSR2, profileEnded)); err != nil {
 			return err
 		}

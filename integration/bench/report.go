@@ -23,10 +23,33 @@ type caseNotes struct {
 	CPU     spread            `json:"cpu_us_per_request"`
 	AllCPU  spread            `json:"all_cpu_us_per_request"`
 	Others  spread            `json:"others_percent"`
-	Against string            `json:"against,omitempty"`
-	Ratio   *spread           `json:"ratio,omitempty"` // of the rates, by round
-	Target  string            `json:"target,omitempty"`
+	Ratios  []ratioNotes      `json:"ratios,omitempty"`
 	Invalid string            `json:"invalid,omitempty"`
+}
+
+// ratioNotes compare a case with another one, by round.
+type ratioNotes struct {
+	Against string `json:"against"`
+	Over    string `json:"over,omitempty"` // the ratio is of the p50 added to this case's, not of the rates
+	Ratio   spread `json:"ratio"`
+	ByCPU   spread `json:"ratio_by_cpu"` // of the CPU time per request, inverted; not with over
+	Target  string `json:"target,omitempty"`
+	Met     bool   `json:"met"` // by the median
+}
+
+func (n ratioNotes) String() string {
+	text := fmt.Sprintf("%.2f (%.2f–%.2f), by CPU %.2f, of %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.ByCPU.Median, n.Against)
+	if n.Over != "" {
+		text = fmt.Sprintf("%.2f (%.2f–%.2f) of the p50 that %s adds to %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.Against, n.Over)
+	}
+	if n.Target == "" {
+		return text
+	}
+	text += ", wanted " + n.Target
+	if !n.Met {
+		text += ": MISSED"
+	}
+	return text
 }
 
 func newReport(a about, results []*result) *report {
@@ -40,15 +63,16 @@ func newReport(a about, results []*result) *report {
 		if r.invalid != nil {
 			n.Invalid = r.invalid.Error()
 		} else {
-			n.summarise(r, byName[r.scene.against])
+			n.summarise(r, byName)
 		}
 		out.Cases = append(out.Cases, n)
 	}
 	return out
 }
 
-// summarise tells of all rounds of r; to is what r is compared with, or nil.
-func (n *caseNotes) summarise(r, to *result) {
+// summarise tells of all rounds of r, and compares it with what was measured of
+// the others.
+func (n *caseNotes) summarise(r *result, others map[string]*result) {
 	of := func(value func(*measured) float64) spread {
 		var values []float64
 		for _, m := range r.rounds {
@@ -62,36 +86,51 @@ func (n *caseNotes) summarise(r, to *result) {
 	n.CPU = of(func(m *measured) float64 { return m.CPU })
 	n.AllCPU = of(func(m *measured) float64 { return m.AllCPU })
 	n.Others = of(func(m *measured) float64 { return m.Others })
-	if to == nil {
-		return
-	}
-	if pairs := ratios(r.rounds, to.rounds); len(pairs) > 0 {
-		s := spreadOf(pairs)
-		n.Ratio, n.Against, n.Target = &s, r.scene.against, r.scene.target
+	for _, w := range r.scene.wanted {
+		to := others[w.against]
+		if to == nil {
+			continue
+		}
+		pairs, cpu := ratios(r.rounds, to.rounds), ratiosByCPU(r.rounds, to.rounds)
+		if w.over != "" {
+			base := others[w.over]
+			if base == nil {
+				continue
+			}
+			pairs = additions(r.rounds, to.rounds, base.rounds)
+			cpu = nil
+		}
+		if len(pairs) > 0 {
+			s := spreadOf(pairs)
+			n.Ratios = append(n.Ratios, ratioNotes{w.against, w.over, s, spreadOf(cpu), w.String(), w.met(s.Median)})
+		}
 	}
 }
+
+// width is that of all columns before the ratios.
+const width = 20 + 1 + 8 + 1 + 15 + 5*9 + 8
 
 // table is the report for a reader.
 func (r *report) table() string {
 	var b strings.Builder
 	b.WriteString(r.About.text())
-	fmt.Fprintf(&b, "\n%-15s %8s %15s %8s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "all CPU", "others", "ratio (min–max) within the round")
+	fmt.Fprintf(&b, "\n%-20s %8s %15s %8s %8s %8s %8s %7s  %s\n", "case", "req/s", "min–max", "p50 µs", "p99 µs", "CPU µs", "all CPU", "others", "ratio (min–max) within the round")
 	var notes []string
 	for _, c := range r.Cases {
 		if c.Invalid != "" {
-			fmt.Fprintf(&b, "%-15s INVALID\n", c.Name)
+			fmt.Fprintf(&b, "%-20s INVALID\n", c.Name)
 			notes = append(notes, c.Name+" is invalid: "+c.Invalid)
 			continue
 		}
-		ratio := ""
-		if c.Ratio != nil {
-			ratio = fmt.Sprintf("%.2f (%.2f–%.2f) of %s", c.Ratio.Median, c.Ratio.Min, c.Ratio.Max, c.Against)
-			if c.Target != "" {
-				ratio += ", wanted " + c.Target
+		fmt.Fprintf(&b, "%-20s %8.0f %15s %8.0f %8.0f %8.1f %8.1f %6.0f%%", c.Name, c.Rate.Median,
+			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.AllCPU.Median, c.Others.Median)
+		for i, ratio := range c.Ratios {
+			if i > 0 {
+				fmt.Fprintf(&b, "\n%*s", width, "")
 			}
+			b.WriteString("  " + ratio.String())
 		}
-		fmt.Fprintf(&b, "%-15s %8.0f %15s %8.0f %8.0f %8.1f %8.1f %6.0f%%  %s\n", c.Name, c.Rate.Median,
-			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.AllCPU.Median, c.Others.Median, ratio)
+		b.WriteString("\n")
 	}
 	if len(notes) > 0 {
 		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")

@@ -15,14 +15,15 @@ import (
 const (
 	roleSink     = "sink"
 	roleHTTPUtil = "httputil"
+	roleNaive    = "naive"
 )
 
 // listening is what a role prints, followed by its address.
 const listening = "listening on "
 
-// play serves until the process is ended. upstream is the sink's host:port, for
-// a role that has one.
-func play(role, upstream string) error {
+// play serves until the process is ended. upstream is the store's host:port, for
+// a role that has one, and state the file that it keeps.
+func play(role, upstream, state string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -33,6 +34,13 @@ func play(role, upstream string) error {
 		return new(sink).serve(l)
 	case roleHTTPUtil:
 		server := &http.Server{Handler: forwarder(upstream), IdleTimeout: 10 * time.Minute}
+		return server.Serve(l)
+	case roleNaive:
+		fence, err := newNaive(state, forwarder(upstream))
+		if err != nil {
+			return err
+		}
+		server := &http.Server{Handler: fence, IdleTimeout: 10 * time.Minute}
 		return server.Serve(l)
 	}
 	return fmt.Errorf("no such role: %q", role)

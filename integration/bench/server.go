@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"text/template"
 	"time"
 )
 
@@ -21,24 +18,55 @@ type server struct {
 	*process
 	addr  string // host:port for clients
 	admin string // of a fencegate: host:port of its second listener
+
+	parts  []*process // that it does not work without, beside the store
+	store  *server    // behind it, unless that is the sink
+	root   string     // of a store of files: their directory
+	fenced bool       // it refuses late writes
+}
+
+// cpu returns the CPU time used so far by all that belongs to the server.
+func (s *server) cpu() (time.Duration, error) {
+	total, err := s.process.cpu()
+	for _, p := range s.parts {
+		used, failed := p.cpu()
+		total, err = total+used, errors.Join(err, failed)
+	}
+	return total, err
+}
+
+func (s *server) stop() error {
+	err := s.process.stop()
+	for _, p := range s.parts {
+		err = errors.Join(err, p.stop())
+	}
+	return err
+}
+
+// files returns the directory that writes end in, "" if that is the sink.
+func (s *server) files() string {
+	if s.store != nil {
+		return s.store.root
+	}
+	return s.root
 }
 
 // place is where and with what servers are started.
 type place struct {
 	dir       string // logs, ledgers, directories
-	sink      string // host:port
-	size      int    // bytes of a body
+	store     string // host:port of what is behind the next one to start
 	fencegate string // the binary
 	before    string // an older one to compare with, or ""
 }
 
-// startRole starts this program as another server.
-func startRole(ctx context.Context, at place, role string) (*server, error) {
+// startRole starts this program as another server, its disk delayed.
+func startRole(ctx context.Context, at place, name, role string, delay time.Duration) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p, err := startProcess(at.dir, role, exec.Command(self, "-play", role, "-upstream", at.sink))
+	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", filepath.Join(at.dir, name+".db"))
+	p, err := startProcess(at.dir, name, exec.Command(args[0], args[1:]...))
 	if err != nil {
 		return nil, err
 	}
@@ -49,73 +77,13 @@ func startRole(ctx context.Context, at place, role string) (*server, error) {
 	return &server{process: p, addr: strings.TrimPrefix(line, listening)}, nil
 }
 
-//go:embed nginx.conf.tmpl
-var nginxConf string
-
-var nginxTemplate = template.Must(template.New("nginx").Parse(nginxConf))
-
-// startNginx starts nginx as a proxy that checks nothing.
-func startNginx(ctx context.Context, at place) (*server, error) {
-	path, err := findNginx()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Join(at.dir, "nginx")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	addr, err := freeAddr()
-	if err != nil {
-		return nil, err
-	}
-	conf := filepath.Join(dir, "nginx.conf")
-	file, err := os.Create(conf)
-	if err != nil {
-		return nil, err
-	}
-	err = nginxTemplate.Execute(file, map[string]any{
-		"Root": os.Getuid() == 0, "Dir": dir, "Listen": addr, "Sink": at.sink,
-		// Beyond it, a body goes to a file first.
-		"Buffer": max(16<<10, at.size+1),
-	})
-	if err := errors.Join(err, file.Close()); err != nil {
-		return nil, err
-	}
-	p, err := startProcess(at.dir, "nginx", exec.Command(path, "-p", dir, "-e", "stderr", "-c", conf))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.await(ctx, "start worker processes"); err != nil {
-		return nil, errors.Join(err, p.stop())
-	}
-	return &server{process: p, addr: addr}, nil
-}
-
-func findNginx() (string, error) {
-	for _, name := range []string{"nginx", "/usr/sbin/nginx"} { // not in every PATH
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("nginx is not installed: run .ci/setup, or apt-get install nginx")
-}
-
-// freeAddr returns an address that nobody listens on now.
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
 // startFencegate starts a fencegate with a new ledger, and waits until it is
-// ready.
-func startFencegate(ctx context.Context, at place, name, binary string, args ...string) (*server, error) {
+// ready. command is the binary, and what comes before it.
+func startFencegate(ctx context.Context, at place, name string, command []string, args ...string) (*server, error) {
 	dir := filepath.Join(at.dir, name)
 	args = append([]string{"serve", "--init", "--state", filepath.Join(dir, "state"),
 		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policy", "require"}, args...)
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(command[0], append(command[1:], args...)...)
 	cmd.Env = append(ownSettings(os.Environ()), profileVariable+"="+dir)
 	p, err := startProcess(at.dir, name, cmd)
 	if err != nil {
@@ -125,7 +93,7 @@ func startFencegate(ctx context.Context, at place, name, binary string, args ...
 	if err != nil {
 		return nil, errors.Join(err, p.stop())
 	}
-	s := &server{process: p}
+	s := &server{process: p, fenced: true}
 	if s.addr, s.admin, err = parseServing(line); err == nil {
 		err = s.awaitReady(ctx)
 	}
@@ -138,8 +106,8 @@ func startFencegate(ctx context.Context, at place, name, binary string, args ...
 // settle is short: it is also how long the first start takes.
 const settle = time.Second
 
-func toSink(at place, more ...string) []string {
-	return append([]string{"--upstream", "http://" + at.sink, "--settle", settle.String()}, more...)
+func toStore(at place, more ...string) []string {
+	return append([]string{"--upstream", "http://" + at.store, "--settle", settle.String()}, more...)
 }
 
 // ownSettings leaves out what would change fencegate's defaults.

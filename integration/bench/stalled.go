@@ -34,7 +34,7 @@ func stall(ctx context.Context, s *server, n int) (all stalled, err error) {
 			all.close()
 		}
 	}()
-	before, err := askMetrics(ctx, s)
+	before, err := idle(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,27 @@ func stall(ctx context.Context, s *server, n int) (all stalled, err error) {
 			return all, fmt.Errorf("of %d stalled clients fencegate has %d bytes and %d writes in flight", n, rise("fencegate_spool_bytes"), rise("fencegate_inflight_writes"))
 		case <-ctx.Done():
 			return all, ctx.Err()
+		}
+	}
+}
+
+// idle waits until fencegate has no body and no write any more, such as the last
+// ones of an earlier load, and returns its metrics.
+func idle(ctx context.Context, s *server) (metrics, error) {
+	often := time.NewTicker(10 * time.Millisecond)
+	defer often.Stop()
+	late := time.After(patience)
+	for {
+		m, err := askMetrics(ctx, s)
+		if err != nil || m["fencegate_spool_bytes"] == 0 && m["fencegate_inflight_writes"] == 0 {
+			return m, err
+		}
+		select {
+		case <-often.C:
+		case <-late:
+			return nil, fmt.Errorf("fencegate still has %v bytes and %v writes of an earlier load", m["fencegate_spool_bytes"], m["fencegate_inflight_writes"])
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }

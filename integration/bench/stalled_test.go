@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -62,5 +65,24 @@ func TestStalledClientsMustStillBeThere(t *testing.T) {
 			}
 			<-ended
 		})
+	}
+}
+
+// What an earlier load has left would be taken for what stalled clients have
+// sent, or hide it.
+func TestStalledClientsComeAfterTheEarlierLoad(t *testing.T) {
+	left := []string{"1024 0", "0 1", "0 0", "7 7"}
+	asked := 0
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		var bytes, writes int
+		_, _ = fmt.Sscan(left[asked], &bytes, &writes)
+		asked++
+		fmt.Fprintf(w, "fencegate_spool_bytes %d\nfencegate_inflight_writes %d\n", bytes, writes)
+	}))
+	defer admin.Close()
+	defer client.CloseIdleConnections()
+	m, err := idle(t.Context(), &server{admin: admin.Listener.Addr().String()})
+	if err != nil || asked != 3 || m["fencegate_spool_bytes"] != 0 {
+		t.Errorf("got %v, %v after %d questions, want the third answer", m, err, asked)
 	}
 }

@@ -30,3 +30,27 @@ func ratios(of, to map[int]*measured) (r []float64) {
 	}
 	return r
 }
+
+// ratiosByCPU pairs what a request costs all together, which is what the ratio of
+// the rates would be if these processes had the machine for themselves.
+func ratiosByCPU(of, to map[int]*measured) (r []float64) {
+	for round, m := range of {
+		if other := to[round]; other != nil && m.AllCPU > 0 {
+			r = append(r, other.AllCPU/m.AllCPU)
+		}
+	}
+	return r
+}
+
+// additions pairs, by round, how much longer than in a third case the median
+// answer takes in one and in the other. A round in which the other one adds
+// nothing tells nothing.
+func additions(of, to, over map[int]*measured) (r []float64) {
+	for round, m := range of {
+		other, base := to[round], over[round]
+		if other != nil && base != nil && other.P50 > base.P50 {
+			r = append(r, (m.P50-base.P50)/(other.P50-base.P50))
+		}
+	}
+	return r
+}

@@ -30,7 +30,7 @@ func TestSpread(t *testing.T) {
 func rates(values map[int]float64) map[int]*measured {
 	m := map[int]*measured{}
 	for round, v := range values {
-		m[round] = &measured{Rate: v}
+		m[round] = &measured{Rate: v, AllCPU: v}
 	}
 	return m
 }
@@ -44,6 +44,43 @@ func TestRatiosArePairedByRound(t *testing.T) {
 	slices.Sort(got)
 	if want := []float64{0.5, 0.9, 10.0 / 11}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestAdditionsAreOverAThirdCase(t *testing.T) {
+	p50 := func(values map[int]float64) map[int]*measured {
+		m := map[int]*measured{}
+		for round, v := range values {
+			m[round] = &measured{P50: v}
+		}
+		return m
+	}
+	of := p50(map[int]float64{0: 130, 1: 150, 2: 150, 3: 100})
+	to := p50(map[int]float64{0: 120, 1: 110, 2: 90, 4: 100})
+	over := p50(map[int]float64{0: 100, 1: 100, 2: 100, 3: 100, 4: 100})
+	got := additions(of, to, over)
+	slices.Sort(got)
+	if want := []float64{1.5, 5}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	for _, c := range []struct {
+		w     wanted
+		ratio float64
+		text  string
+		met   bool
+	}{
+		{wanted{target: 0.8}, 0.8, "≥ 0.80", true},
+		{wanted{target: 0.8}, 0.79, "≥ 0.80", false},
+		{wanted{target: 1.6, over: "x"}, 1.6, "≤ 1.60", true},
+		{wanted{target: 1.6, over: "x"}, 1.61, "≤ 1.60", false},
+		{wanted{}, 0.1, "", true},
+	} {
+		if c.w.String() != c.text || c.w.met(c.ratio) != c.met {
+			t.Errorf("%+v is %q, met by %v: %v; want %q, %v", c.w, c.w.String(), c.ratio, c.w.met(c.ratio), c.text, c.met)
+		}
 	}
 }
 
@@ -68,8 +105,8 @@ func TestReportHidesInvalidNumbers(t *testing.T) {
 	table := r.table()
 	for _, want := range []string{
 		"2222", "1111–3333", // median and range
-		"0.67 (0.33–1.00) of nginx, wanted ≥ 0.65",
-		"stale           INVALID", "stale is invalid: wrong answers",
+		"0.67 (0.33–1.00), by CPU 2.00, of nginx, wanted ≥ 0.80: MISSED",
+		"stale                INVALID", "stale is invalid: wrong answers",
 	} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)

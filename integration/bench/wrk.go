@@ -14,22 +14,24 @@ import (
 	"time"
 )
 
-//go:embed put.lua
-var putLua []byte
+//go:embed load.lua
+var loadLua []byte
 
 // load is what wrk shall do.
 type load struct {
 	conns, threads int
 	paths          int // of all threads together
-	size           int // bytes of a body
+	size           int // bytes of a body, or of what is read
+	reads          bool
 	duration       time.Duration
 }
 
-// tally is what put.lua prints at the end of a run.
+// tally is what load.lua prints at the end of a run.
 type tally struct {
 	Requests int64 // answered
 	Micros   int64 // that the run took
 	P50, P99 int64 // latency in µs
+	Bytes    int64 // of all answers, heads and bodies
 	Status   int64 // answers of 400 and above
 	Connect  int64 // failures of the socket, by what was tried
 	Read     int64
@@ -69,18 +71,18 @@ func findWrk(dir string) (*wrk, error) {
 	if err != nil {
 		return nil, errors.New("wrk is not installed: run .ci/setup bench, or apt-get install wrk")
 	}
-	w := &wrk{path: path, script: filepath.Join(dir, "put.lua")}
-	return w, os.WriteFile(w.script, putLua, 0o600)
+	w := &wrk{path: path, script: filepath.Join(dir, "load.lua")}
+	return w, os.WriteFile(w.script, loadLua, 0o600)
 }
 
 // run puts the load on the server at host:port. It returns also wrk's own CPU
 // time.
-func (w *wrk) run(ctx context.Context, l load, addr, prefix string, token tokens) (t tally, cpu time.Duration, err error) {
+func (w *wrk) run(ctx context.Context, l load, addr string, token tokens) (t tally, cpu time.Duration, err error) {
 	cmd := exec.CommandContext(ctx, w.path,
 		"-t", strconv.Itoa(l.threads), "-c", strconv.Itoa(l.conns),
 		"-d", strconv.Itoa(max(1, int(l.duration.Seconds())))+"s", "--timeout", "20s",
 		"-s", w.script, "http://"+addr, "--",
-		prefix, strconv.Itoa(l.paths/l.threads), strconv.Itoa(l.size), token.kind(), token.first())
+		l.prefix(), strconv.Itoa(l.paths/l.threads), strconv.Itoa(l.size), token.kind(), token.first(), l.method())
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	output, err := cmd.Output()
@@ -94,15 +96,26 @@ func (w *wrk) run(ctx context.Context, l load, addr, prefix string, token tokens
 	return t, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), err
 }
 
+func (l load) method() string {
+	if l.reads {
+		return "GET"
+	}
+	return "PUT"
+}
+
 // tokens says which tokens a load carries.
 type tokens struct {
 	rising bool
+	none   bool
 	token  int64 // of all requests, unless they rise
 }
 
 func (t tokens) kind() string {
 	if t.rising {
 		return "rising"
+	}
+	if t.none {
+		return "none"
 	}
 	return "equal"
 }

@@ -11,12 +11,12 @@ const printed = `Running 1s test @ http://127.0.0.1:9001
     Latency     1.20ms    1.51ms  30.10ms   95.00%
   Requests/sec:  33204.01
 Transfer/sec:      0.92MB
-{"requests":50000,"micros":2000000,"p50":1072,"p99":38310,"status":7,"connect":1,"read":2,"write":3,"timeout":4}
+{"requests":50000,"micros":2000000,"p50":1072,"p99":38310,"bytes":99,"status":7,"connect":1,"read":2,"write":3,"timeout":4}
 `
 
 func TestTallyIsRead(t *testing.T) {
 	got, err := parseTally([]byte(printed))
-	want := tally{Requests: 50000, Micros: 2000000, P50: 1072, P99: 38310, Status: 7, Connect: 1, Read: 2, Write: 3, Timeout: 4}
+	want := tally{Requests: 50000, Micros: 2000000, P50: 1072, P99: 38310, Bytes: 99, Status: 7, Connect: 1, Read: 2, Write: 3, Timeout: 4}
 	if err != nil || got != want {
 		t.Fatalf("got %+v, %v; want %+v", got, err, want)
 	}
