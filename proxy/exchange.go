@@ -21,6 +21,7 @@ type exchange struct {
 	piece    int64         // what a client must take of it in that time
 	broken   bool          // the client did not take it, or is gone
 	flushed  bool          // the kernel has all of it
+	stray    bool          // what follows may be a body without a length
 	observed fence.Reason  // what an enforced policy would have answered
 	decision string        // for the metric
 	took     *intake       // the body's, once it may be read

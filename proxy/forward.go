@@ -36,13 +36,17 @@ func forConnection(h http.Header) func(name string) bool {
 	return func(name string) bool { return hopByHop[name] || named[name] }
 }
 
-// trimAnswer removes from the header of a store's answer what is not for the
-// client: what is for the connection to the store, or what only we send.
-func trimAnswer(h http.Header) {
+// notForClient tells of the headers of a store's answer that are not for the
+// client: those for the connection to the store, and what only we send.
+func notForClient(h http.Header) func(name string) bool {
 	hop := forConnection(h)
-	maps.DeleteFunc(h, func(name string, _ []string) bool {
-		return hop(name) || strings.HasPrefix(name, fencingPrefix)
-	})
+	return func(name string) bool { return hop(name) || strings.HasPrefix(name, fencingPrefix) }
+}
+
+// trimAnswer removes them.
+func trimAnswer(h http.Header) {
+	ours := notForClient(h)
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return ours(name) })
 }
 
 // outgoing returns the request as the store shall see it: its names where they

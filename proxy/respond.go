@@ -58,7 +58,8 @@ func (x *exchange) refuse(ref *Refusal) {
 		h.Set("Allow", strings.Join(ref.Allow, ", "))
 	}
 	if !x.r.ProtoAtLeast(1, 1) {
-		h.Set("Connection", "close") // what follows may be a body without a length
+		h.Set("Connection", "close")
+		x.stray = true
 	}
 	x.json(ref.status(), "application/problem+json", body)
 }
@@ -80,9 +81,9 @@ func (x *exchange) json(status int, contentType string, v any) {
 func (p *Proxy) pass(x *exchange, res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
-	hop := forConnection(res.Header)
+	ours := notForClient(res.Header)
 	for name, lines := range res.Header {
-		if !hop(name) && !strings.HasPrefix(name, fencingPrefix) {
+		if !ours(name) {
 			h[name] = lines
 		}
 	}
@@ -173,6 +174,9 @@ func (x *exchange) rest() {
 		x.hurry()
 	}
 	if !x.bodyUnread() {
+		if x.stray {
+			x.linger()
+		}
 		return
 	}
 	if x.rc.Flush() != nil {

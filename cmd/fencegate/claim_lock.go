@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"fencegate/fence"
 	"fencegate/lockclient"
 )
 
@@ -12,21 +13,14 @@ import (
 // gives it back. Whoever held it before is cut off by then.
 func (c *claimCmd) byLock(ctx context.Context, std streams) error {
 	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(time.Duration(c.Wait))}
-	if c.Tree {
-		settings = append(settings, lockclient.WithTree())
-	}
-	locks, closeAll, err := c.open(std.err, settings...)
+	var token fence.Token
+	err := c.underLock(ctx, std, c.Resource, c.Tree, settings, func(lock *lockclient.Lock) error {
+		token = lock.Token()
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer closeAll()
-	defer closeSoon(locks)
-	lock, err := locks.Lock(ctx, c.Resource)
-	if err != nil {
-		return notLocked(ctx, err)
-	}
-	token := lock.Token()
-	letGo(std, lock)
 	_, err = fmt.Fprintln(std.out, token)
 	return err
 }

@@ -13,21 +13,28 @@ import (
 // lost when all has been stored changes nothing: the fence had it in order.
 func (c *putCmd) locked(ctx context.Context, std streams, w *writer, uploads []upload, faults *putFaults) error {
 	settings := []lockclient.Option{lockclient.WithFence(c.Fence), lockclient.WithMaxWait(time.Duration(c.Wait)), lockclient.WithTTL(c.TTL)}
-	if c.Recursive {
+	return c.underLock(ctx, std, c.Resource, c.Recursive, settings, func(lock *lockclient.Lock) error {
+		w.use(lock.Transport(onceOnly()), lock.Context())
+		return w.all(ctx, uploads, faults)
+	})
+}
+
+// underLock takes a lock, does something, and gives the lock back.
+func (f *redisFlags) underLock(ctx context.Context, std streams, resource string, tree bool, settings []lockclient.Option, do func(*lockclient.Lock) error) error {
+	if tree {
 		settings = append(settings, lockclient.WithTree())
 	}
-	locks, closeAll, err := c.open(std.err, settings...)
+	locks, closeAll, err := f.open(std.err, settings...)
 	if err != nil {
 		return err
 	}
 	defer closeAll()
 	defer closeSoon(locks)
-	lock, err := locks.Lock(ctx, c.Resource)
+	lock, err := locks.Lock(ctx, resource)
 	if err != nil {
 		return notLocked(ctx, err)
 	}
-	w.use(lock.Transport(onceOnly()), lock.Context())
-	err = w.all(ctx, uploads, faults)
+	err = do(lock)
 	letGo(std, lock)
 	return err
 }
