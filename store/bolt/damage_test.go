@@ -201,32 +201,42 @@ func TestOpenMangled(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
-	const page = 4096
-	pages := len(file) / page
 	for range rounds {
-		damaged := bytes.Clone(file)
-		at, n := r.IntN(len(file)), 1+r.IntN(3*page)
-		hole := damaged[at:min(at+n, len(damaged))]
-		from, to := r.IntN(pages), r.IntN(pages)
-		what := ""
-		switch r.IntN(4) {
-		case 0:
-			what = "zeros"
-			clear(hole)
-		case 1:
-			what = "noise"
-			for i := range hole {
-				hole[i] = byte(r.Uint32())
-			}
-		case 2:
-			what = "page elsewhere"
-			copy(damaged[to*page:(to+1)*page], file[from*page:])
-		case 3:
-			what = "page header elsewhere, page id kept"
-			copy(damaged[to*page+8:to*page+16+r.IntN(100)], file[from*page+8:])
-		}
-		p.try(damaged, "seed %d: %s, %d bytes at %d, page %d to %d", seed, what, n, at, from, to)
+		damaged, how := mangled(r, file, 4)
+		p.try(damaged, "seed %d: %s", seed, how)
 	}
+}
+
+// mangled returns a copy of a file with damage of one of so many kinds, and says
+// which: a disk that loses, garbles or misplaces; the fifth kind is a cut file.
+func mangled(r *rand.Rand, file []byte, kinds int) (damaged []byte, how string) {
+	const page = 4096
+	damaged = bytes.Clone(file)
+	at, n := r.IntN(len(file)), 1+r.IntN(3*page)
+	hole := damaged[at:min(at+n, len(damaged))]
+	pages := len(file) / page
+	from, to := r.IntN(pages), r.IntN(pages)
+	what := ""
+	switch r.IntN(kinds) {
+	case 0:
+		what = "zeros"
+		clear(hole)
+	case 1:
+		what = "noise"
+		for i := range hole {
+			hole[i] = byte(r.Uint32())
+		}
+	case 2:
+		what = "page elsewhere"
+		copy(damaged[to*page:(to+1)*page], file[from*page:])
+	case 3:
+		what = "page header elsewhere, page id kept"
+		copy(damaged[to*page+8:to*page+16+r.IntN(100)], file[from*page+8:])
+	case 4:
+		what = "cut"
+		damaged = damaged[:at]
+	}
+	return damaged, fmt.Sprintf("%s, %d bytes at %d, page %d to %d", what, n, at, from, to)
 }
 
 func TestVerifyStopsWithContext(t *testing.T) {

@@ -189,35 +189,10 @@ func TestRepairOfMangledFiles(t *testing.T) {
 	file, places := damagedRepairs(t, 400)
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 5))
-	const page = 4096
-	pages := len(file) / page
 	for range soak(40) {
-		damaged := bytes.Clone(file)
-		at, n := r.IntN(len(file)), 1+r.IntN(3*page)
-		hole := damaged[at:min(at+n, len(damaged))]
-		from, to := r.IntN(pages), r.IntN(pages)
-		what := ""
-		switch r.IntN(5) {
-		case 0:
-			what = "zeros"
-			clear(hole)
-		case 1:
-			what = "noise"
-			for i := range hole {
-				hole[i] = byte(r.Uint32())
-			}
-		case 2:
-			what = "page elsewhere"
-			copy(damaged[to*page:(to+1)*page], file[from*page:])
-		case 3:
-			what = "page header elsewhere, page id kept"
-			copy(damaged[to*page+8:to*page+16+r.IntN(100)], file[from*page+8:])
-		case 4:
-			what = "cut"
-			damaged = damaged[:at]
-		}
+		damaged, how := mangled(r, file, 5)
 		for _, p := range places {
-			p.try(damaged, "seed %d: %s, %d bytes at %d, page %d to %d, suspect %t", seed, what, n, at, from, to, p.marker != nil)
+			p.try(damaged, "seed %d: %s, suspect %t", seed, how, p.marker != nil)
 		}
 	}
 	for _, p := range places {
