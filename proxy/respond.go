@@ -196,6 +196,9 @@ func (x *exchange) rest() {
 // 9.6). Had net/http gone on, what remains could be taken for a request.
 func (x *exchange) linger() {
 	conn, _, err := x.rc.Hijack()
+	if err != nil && !x.bodyUnread() {
+		return // the server closes it: "Connection: close" has been said
+	}
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
