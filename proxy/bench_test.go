@@ -125,15 +125,18 @@ func BenchmarkConnections(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	front := httptest.NewUnstartedServer(nil)
-	front.Config = NewServer(benchProxy(b, store), slog.New(slog.DiscardHandler))
-	front.Start()
-	defer front.Close()
+	clients, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := NewServer(benchProxy(b, store), slog.New(slog.DiscardHandler))
+	go server.Serve(clients)
+	defer server.Close()
 
 	b.SetParallelism(max(1, 64/runtime.GOMAXPROCS(0)))
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
-		conn, err := net.Dial("tcp", front.Listener.Addr().String())
+		conn, err := net.Dial("tcp", clients.Addr().String())
 		if err != nil {
 			b.Error(err)
 			return

@@ -82,7 +82,6 @@ type intake struct {
 	budget   *budget // nil: nothing of it is kept
 	since    time.Time
 	waited   time.Duration // for the client
-	until    time.Time     // more has to come
 	got      int64
 	started  bool // the client was told to send
 	complete bool // read to its end
@@ -183,7 +182,6 @@ func (in *intake) extend() error {
 	if total := in.since.Add(in.limits.Total); total.Before(end) {
 		end = total
 	}
-	in.until = end
 	if err := in.x.rc.SetReadDeadline(end); err != nil {
 		return bodyError{&Refusal{Reason: fence.ClientGone, Err: err}}
 	}
@@ -244,10 +242,6 @@ func timedOut() *Refusal {
 	return &Refusal{Reason: reasonBodyTimeout, Detail: "The body arrived too slowly or not at all. Nothing was sent to the store."}
 }
 
-// noTrailer is the error with which net/http hides what kept it from reading what
-// comes after the last chunk.
-const noTrailer = "http: unexpected EOF reading trailer"
-
 // explain says what an error of reading the body means.
 func (in *intake) explain(err error) error {
 	in.mu.Lock()
@@ -255,9 +249,9 @@ func (in *intake) explain(err error) error {
 	switch {
 	case in.stopped:
 		return errOvertaken
-	case errors.Is(err, os.ErrDeadlineExceeded), err.Error() == noTrailer && !time.Now().Before(in.until):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return bodyError{timedOut()}
-	case errors.Is(err, io.ErrUnexpectedEOF), err.Error() == noTrailer:
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return bodyError{&Refusal{Reason: reasonMalformed, Err: err,
 			Detail: "The body ended before its declared end. Nothing was sent to the store."}}
 	case in.x.r.Context().Err() != nil:

@@ -180,13 +180,10 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 
 // begin waits for the request's turn. A client that leaves before it is
 // withdrawn, its body read or not. One that only closes its sending side, which
-// TCP allows, is not told from one that has left: net/http ends the context at
-// the first EOF, too.
+// TCP allows, is not told from one that has left.
 func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 	start := time.Now()
-	ctx, unwatch := x.watchClient()
-	defer unwatch()
-	v := permit.Begin(ctx)
+	v := permit.Begin(x.r.Context())
 	p.metrics.gateWait.Observe(time.Since(start).Seconds())
 	return v
 }

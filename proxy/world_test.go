@@ -15,6 +15,7 @@ import (
 
 	"fencegate/fence"
 	"fencegate/integration/harness"
+	"fencegate/proxy/front"
 	"fencegate/proxy/protocol"
 	"fencegate/store/memory"
 )
@@ -44,7 +45,7 @@ type world struct {
 	store  *fakeStore
 	reg    *prometheus.Registry
 	log    *logbook
-	server *http.Server
+	server *front.Server
 	addr   string
 	conn   *client // of says
 

@@ -17,6 +17,7 @@ import (
 	"fencegate/fence"
 	"fencegate/proxy"
 	"fencegate/proxy/admin"
+	"fencegate/proxy/front"
 )
 
 // service is a running proxy with all its parts.
@@ -26,7 +27,7 @@ type service struct {
 	upstream *upstream
 	gate     *fence.Gate
 	proxy    *proxy.Proxy
-	data     *http.Server
+	data     *front.Server
 	admin    *http.Server
 	dataL    net.Listener
 	adminL   net.Listener
@@ -146,7 +147,7 @@ func listenError(flag string, err error) error {
 	return &exitError{code, fmt.Errorf("%s: %w; choose another address, or stop what uses this one", flag, err)}
 }
 
-func (s *service) serve(server *http.Server, l net.Listener) {
+func (s *service) serve(server interface{ Serve(net.Listener) error }, l net.Listener) {
 	s.serving.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.broken <- err

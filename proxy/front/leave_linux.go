@@ -1,8 +1,7 @@
-package proxy
+package front
 
 import (
 	"errors"
-	"net"
 	"os"
 	"syscall"
 
@@ -13,17 +12,12 @@ import (
 // side of it, and returns true; or until the deadline for reading, and returns
 // false. It reads nothing: Go's poller wakes it for every event of the socket,
 // and poll(2) tells the end apart from what has come before it (POLLRDHUP).
-func awaitLeave(c net.Conn) bool {
-	s, ok := c.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := s.SyscallConn()
-	if err != nil {
-		return false
-	}
+//
+// What the client has sent before it left is in the way of that only when it is
+// more than the kernel takes: then the end has not arrived here.
+func awaitLeave(raw syscall.RawConn) bool {
 	left := false
-	err = raw.Read(func(fd uintptr) bool {
+	err := raw.Read(func(fd uintptr) bool {
 		left = hungUp(int32(fd))
 		return left
 	})
@@ -36,3 +30,6 @@ func hungUp(fd int32) bool {
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0
 }
+
+// watches: awaitLeave can tell.
+const watches = true

@@ -1,0 +1,117 @@
+package front
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+// head writes the head of the answer. whole: there is nothing behind it, and
+// nothing has been written.
+func (a *answer) head(whole bool) {
+	a.sent = true
+	_, coded := a.header["Transfer-Encoding"] // "identity": to the end of the connection
+	if httpguts.HeaderValuesContainsToken(a.header["Connection"], "close") {
+		a.ends = true
+	}
+	if a.c.server.stopping.Load() {
+		a.ends = true
+	}
+	length := a.length
+	switch {
+	case !allowsBody(a.status):
+		length = -1
+	case length >= 0:
+	case whole && !a.bodiless && !coded:
+		length, a.length = 0, 0
+	case a.bodiless:
+	case coded || !a.r.ProtoAtLeast(1, 1):
+		a.ends = true
+	default:
+		a.chunked = true
+	}
+	a.statusLine()
+	for name, lines := range a.header {
+		switch name {
+		case "Content-Length", "Connection", "Transfer-Encoding":
+			continue
+		}
+		a.field(name, lines)
+	}
+	if _, ok := a.header["Date"]; !ok {
+		a.addText("Date: ")
+		a.addText(date())
+		a.addText("\r\n")
+	}
+	if length >= 0 {
+		var digits [20]byte
+		a.addText("Content-Length: ")
+		a.add(strconv.AppendInt(digits[:0], length, 10))
+		a.addText("\r\n")
+	}
+	if a.chunked {
+		a.addText("Transfer-Encoding: chunked\r\n")
+	}
+	switch {
+	case a.ends:
+		a.addText("Connection: close\r\n")
+	case !a.r.ProtoAtLeast(1, 1):
+		a.addText("Connection: keep-alive\r\n") // it has asked for that
+	}
+	a.addText("\r\n")
+}
+
+func (a *answer) statusLine() {
+	version := "HTTP/1.1 "
+	if !a.r.ProtoAtLeast(1, 1) {
+		version = "HTTP/1.0 "
+	}
+	var digits [20]byte
+	a.addText(version)
+	a.add(strconv.AppendInt(digits[:0], int64(a.status), 10))
+	a.addText(" ")
+	a.addText(http.StatusText(a.status))
+	a.addText("\r\n")
+}
+
+// field writes the lines of one name. What would be none, or more than that, is
+// left out, or made harmless.
+func (a *answer) field(name string, lines []string) {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return
+	}
+	for _, line := range lines {
+		if strings.ContainsAny(line, "\r\n\x00") {
+			line = harmless.Replace(line)
+		}
+		a.addText(name)
+		a.addText(": ")
+		a.addText(line)
+		a.addText("\r\n")
+	}
+}
+
+var harmless = strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ")
+
+// dated is a second with its text.
+type dated struct {
+	second int64
+	text   string
+}
+
+var lastDate atomic.Pointer[dated]
+
+// date returns the time as RFC 9110 section 6.6.1 wants it.
+func date() string {
+	now := time.Now()
+	d := lastDate.Load()
+	if d == nil || d.second != now.Unix() {
+		d = &dated{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		lastDate.Store(d)
+	}
+	return d.text
+}

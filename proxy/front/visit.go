@@ -1,0 +1,135 @@
+package front
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// visit is one request of a connection: its context, and its body. It is used
+// for one request only, since others may keep the context for longer.
+type visit struct {
+	c    *conn
+	body body
+
+	mu      sync.Mutex
+	err     error         // why the context has ended
+	done    chan struct{} // once somebody has asked for it
+	reading bool          // from the socket, which tells as well who has left
+	watch   chan struct{} // closed when the watch has ended; nil: there is none
+	recall  bool          // the watch shall end
+}
+
+// Deadline implements context.Context.
+func (v *visit) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+// Value implements context.Context.
+func (v *visit) Value(any) any { return nil }
+
+// Err implements context.Context.
+func (v *visit) Err() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err
+}
+
+// Done implements context.Context. From the first call on the client is watched.
+func (v *visit) Done() <-chan struct{} {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.done == nil {
+		v.done = make(chan struct{})
+		if v.err != nil {
+			close(v.done)
+		}
+	}
+	v.look()
+	return v.done
+}
+
+// look starts the watch, if there is somebody to tell. It is called under mu.
+func (v *visit) look() {
+	if v.done == nil || v.err != nil || v.reading || v.watch != nil || v.c.raw == nil {
+		return
+	}
+	v.watch = make(chan struct{})
+	go v.await(v.watch)
+}
+
+// await is the watch.
+func (v *visit) await(ended chan struct{}) {
+	defer close(ended)
+	for {
+		left := awaitLeave(v.c.raw)
+		v.mu.Lock()
+		switch {
+		case left:
+			v.cancel()
+			fallthrough
+		case v.recall:
+			v.mu.Unlock()
+			return
+		}
+		v.c.readBy.allow() // the deadline was for reading
+		v.mu.Unlock()
+		if !watches {
+			return
+		}
+	}
+}
+
+// cancel ends the context. It is called under mu.
+func (v *visit) cancel() {
+	if v.err != nil {
+		return
+	}
+	v.err = context.Canceled
+	if v.done != nil {
+		close(v.done)
+	}
+}
+
+// unwatch ends the watch. It is called under mu, which it gives up meanwhile.
+func (v *visit) unwatch() {
+	if v.watch == nil {
+		return
+	}
+	v.recall = true
+	v.c.readBy.interrupt()
+	ended := v.watch
+	v.mu.Unlock()
+	<-ended
+	v.mu.Lock()
+	v.watch, v.recall = nil, false
+}
+
+// beforeRead comes before reading from the socket, which one goroutine can do at
+// a time.
+func (v *visit) beforeRead() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.reading = true
+	v.unwatch()
+}
+
+// afterRead comes after it.
+func (v *visit) afterRead(err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.reading = false
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		v.cancel()
+	}
+	v.look()
+}
+
+// end ends the context with the request.
+func (v *visit) end() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.reading = true // no watch begins any more
+	v.unwatch()
+	v.cancel()
+}
