@@ -18,8 +18,9 @@ type attempt struct {
 	cancel context.CancelFunc
 }
 
-func newAttempt(patience time.Duration) *attempt {
-	return &attempt{Context: context.Background(), end: time.Now().Add(patience)}
+// start begins an attempt.
+func (a *attempt) start(patience time.Duration) {
+	a.Context, a.end = context.Background(), time.Now().Add(patience)
 }
 
 // EndsByDeadline tells stores that there is no other end.

@@ -11,7 +11,8 @@ import (
 // when the attempt is over. context panics, in a goroutine of its own, if Done
 // has ended without an error.
 func TestAttemptThatIsOver(t *testing.T) {
-	a := newAttempt(time.Hour)
+	a := new(attempt)
+	a.start(time.Hour)
 	done := a.Done()
 	if err := a.Err(); err != nil {
 		t.Errorf("at first it has the error %v", err)
@@ -22,7 +23,8 @@ func TestAttemptThatIsOver(t *testing.T) {
 		t.Error("it is done, and there is no error")
 	}
 	for range 1000 {
-		a := newAttempt(time.Hour)
+		a := new(attempt)
+		a.start(time.Hour)
 		_, cancel := context.WithCancel(a)
 		cancel()
 		a.free()
@@ -32,7 +34,8 @@ func TestAttemptThatIsOver(t *testing.T) {
 func TestAttemptEndsByItsDeadline(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			a := newAttempt(time.Hour)
+			a := new(attempt)
+			a.start(time.Hour)
 			defer a.free()
 			if asked {
 				a.Done()

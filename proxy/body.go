@@ -83,6 +83,7 @@ type intake struct {
 	since    time.Time
 	waited   time.Duration // for the client
 	got      int64
+	here     bool // all of it has come
 	started  bool // the client was told to send
 	complete bool // read to its end
 	err      error
@@ -116,12 +117,27 @@ func spoolFull() *Refusal {
 // takeIn starts the intake of a body. release gives its bytes back to the budget
 // and must be called.
 func (p *Proxy) takeIn(x *exchange) *intake {
-	x.took = &intake{x: x, limits: &p.limits, budget: &p.budget, since: time.Now()}
-	if x.r.Body == nil || x.r.Body == http.NoBody {
-		x.took.complete, x.took.ended, x.took.err = true, true, io.EOF
+	in := &x.intake
+	in.x, in.limits, in.budget = x, &p.limits, &p.budget
+	x.took = in
+	switch b := x.r.Body.(type) {
+	case nil:
+		in.complete, in.ended, in.here, in.err = true, true, true, io.EOF
+	case buffered:
+		in.here = !x.expects && x.r.ContentLength == b.Buffered()
+	default:
+		if b == http.NoBody {
+			in.complete, in.ended, in.here, in.err = true, true, true, io.EOF
+		}
 	}
-	return x.took
+	if !in.here {
+		in.since = time.Now()
+	}
+	return in
 }
+
+// buffered is a body that knows how much of it can be read without waiting.
+type buffered interface{ Buffered() int64 }
 
 // Read implements io.Reader. After an error it returns the same error.
 func (in *intake) Read(b []byte) (int, error) {
@@ -130,11 +146,15 @@ func (in *intake) Read(b []byte) (int, error) {
 	}
 	if !in.started {
 		in.started = true
-		if len(in.x.r.Header["Expect"]) > 0 {
-			in.x.hurry() // to take "100 Continue", which net/http writes at the first Read
+		if in.x.expects {
+			in.x.hurry() // to take "100 Continue", which is written at the first Read
 		}
 	}
-	n, err := 0, in.extend()
+	var n int
+	var err error
+	if !in.here { // else there is nothing to wait for
+		err = in.extend()
+	}
 	if err == nil {
 		n, err = in.receive(b)
 	}
@@ -146,14 +166,14 @@ func (in *intake) Read(b []byte) (int, error) {
 }
 
 func (in *intake) receive(b []byte) (int, error) {
-	if in.x.r.ContentLength < 0 {
-		// A Read of a chunked body returns only when the chunk ends or b is
-		// full: not more than what has to come before the deadline.
-		b = b[:min(int64(len(b)), in.limits.piece())]
+	var start time.Time
+	if !in.here {
+		start = time.Now()
 	}
-	start := time.Now()
 	n, err := in.x.r.Body.Read(b)
-	in.waited += time.Since(start)
+	if !in.here {
+		in.waited += time.Since(start)
+	}
 	if in.budget != nil && !in.budget.take(int64(n)) {
 		return 0, bodyError{spoolFull()}
 	}
@@ -200,8 +220,8 @@ func (in *intake) stop() {
 	}
 }
 
-// giveBack ends the intake: from here on the connection's deadline is net/http's
-// again, and through it the next request's.
+// giveBack ends the intake: from here on the connection's deadline is the
+// server's again, and through it the next request's.
 func (in *intake) giveBack() {
 	in.mu.Lock()
 	in.ended = true
@@ -222,7 +242,7 @@ func (in *intake) end() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.stopped {
-		return errOvertaken // at the last moment; net/http has seen the deadline
+		return errOvertaken // at the last moment
 	}
 	in.ended, in.complete = true, true
 	_ = in.x.rc.SetReadDeadline(time.Time{})

@@ -150,16 +150,17 @@ func TestBodyIsNeverARequest(t *testing.T) {
 	}
 }
 
-// The chunks count and the length is forgotten, here and at the store.
+// The chunks count and the length is forgotten, here and at the store. Somebody
+// before us may have gone by the length, so nothing that follows is taken for a
+// request.
 func TestBothLengths(t *testing.T) {
 	w := open(t)
 	c := w.dial()
 	both := "PUT /a\nX-Fencing-Token: 5\nContent-Length: 30\nTransfer-Encoding: chunked\n\n3\r\nabc\r\n0\r\n\r\n"
 	c.raw(message(both) + message("GET /b"))
-	c.gets(both, stored)
-	c.gets("GET /b", read)
+	c.gets(both, closing(stored))
 	got := w.store.requests()
-	if len(got) != 2 || got[0].body != "abc" || got[0].header["Content-Length"] != nil || got[1].target != "/b" {
+	if len(got) != 1 || got[0].body != "abc" || got[0].header["Content-Length"] != nil {
 		t.Errorf("the store was sent %+v", got)
 	}
 }

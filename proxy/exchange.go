@@ -1,20 +1,25 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"fencegate/fence"
 )
 
-// exchange is one request and its answer, while they last.
+// exchange is one request and its answer, while they last. What most requests
+// need is a part of it, since each piece of garbage costs more than what is done
+// with it here.
 type exchange struct {
 	w        http.ResponseWriter
 	r        *http.Request
-	rc       *http.ResponseController
+	rc       http.ResponseController
+	expects  bool   // the client waits for "100 Continue"
 	id       string // once it was asked for
 	start    time.Time
 	patience time.Duration // with a client that does not take its answer
@@ -23,13 +28,20 @@ type exchange struct {
 	flushed  bool          // the kernel has all of it
 	stray    bool          // what follows may be a body without a length
 	observed fence.Reason  // what an enforced policy would have answered
-	decision string        // for the metric
+	decision decision      // for the metric
 	took     *intake       // the body's, once it may be read
+
+	request request
+	intake  intake
+	staged  staged
+	attempt attempt
+	out     http.Request // as the store shall see it
+	outURL  url.URL
 }
 
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
 	return &exchange{
-		w: w, r: r, rc: http.NewResponseController(w), start: time.Now(),
+		w: w, r: r, rc: *http.NewResponseController(w), expects: len(r.Header["Expect"]) > 0, start: time.Now(),
 		patience: p.limits.Idle, piece: p.limits.piece(), decision: decisionPassed,
 	}
 }
@@ -47,6 +59,15 @@ func (x *exchange) requestID() string {
 	return x.id
 }
 
+// untilGone is a context that ends when the client leaves; not as long as its
+// body has to be read, whose end says more than that.
+func (x *exchange) untilGone() context.Context {
+	if x.bodyUnread() {
+		return context.Background()
+	}
+	return x.r.Context()
+}
+
 // bodyUnread reports whether there may be body left to read.
 func (x *exchange) bodyUnread() bool {
 	if x.r.ContentLength == 0 || x.r.Body == nil || x.r.Body == http.NoBody {
@@ -57,11 +78,10 @@ func (x *exchange) bodyUnread() bool {
 
 // keeps reports whether the connection can be used again after what is left of
 // the body has been read: it is little, is on its way without being asked for,
-// and reading it has not failed (for net/http, any error of a connection is
-// its end).
+// and reading it has not failed.
 func (x *exchange) keeps() bool {
 	if x.took != nil && x.took.started {
 		return x.r.ContentLength <= keepUnread && x.took.err == nil
 	}
-	return x.r.ContentLength <= keepUnread && !strings.EqualFold(x.r.Header.Get("Expect"), "100-continue")
+	return x.r.ContentLength <= keepUnread && !x.expects
 }

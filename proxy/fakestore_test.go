@@ -101,7 +101,7 @@ func (s *fakeStore) carryOut(ctx context.Context, r *http.Request, body string) 
 func (s *fakeStore) check(t *testing.T) {
 	for _, r := range s.requests() {
 		for name := range r.header {
-			if hopByHop[name] || rerouting[name] || strings.HasPrefix(name, fencingPrefix) {
+			if hopByHop(name) || rerouting(name) || strings.HasPrefix(name, fencingPrefix) {
 				t.Errorf("the store was sent %s with the header %s", r.target, name)
 			}
 		}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"strings"
@@ -9,67 +8,75 @@ import (
 
 // hopByHop headers concern one connection only (RFC 9110 section 7.6.1; Keep-
 // Alive and the Proxy- ones from practice), so they are not sent on.
-var hopByHop = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true,
-	"Transfer-Encoding": true, "Upgrade": true, "Proxy-Authorization": true, "Proxy-Authenticate": true,
-	"Expect": true, "Http2-Settings": true,
+func hopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Proxy-Authorization", "Proxy-Authenticate",
+		"Expect", "Http2-Settings":
+		return true
+	}
+	return false
 }
 
-func isHopByHop(name string) bool { return hopByHop[name] }
-
 // rerouting headers make some servers act on another path than the one judged.
-var rerouting = map[string]bool{"X-Original-Url": true, "X-Rewrite-Url": true}
+func rerouting(name string) bool { return name == "X-Original-Url" || name == "X-Rewrite-Url" }
 
-// forConnection tells of the headers of one message which concern only the
-// connection that it came on.
-func forConnection(h http.Header) func(name string) bool {
+// options are what the Connection lines of a message name: headers that concern
+// only the connection which it came on, beside those that always do.
+type options map[string]bool
+
+func optionsOf(h http.Header) options {
 	lines := h["Connection"]
 	if len(lines) == 0 {
-		return isHopByHop
+		return nil
 	}
-	named := map[string]bool{}
+	named := options{}
 	for _, line := range lines {
 		for option := range strings.SplitSeq(line, ",") {
 			named[http.CanonicalHeaderKey(strings.TrimSpace(option))] = true
 		}
 	}
-	return func(name string) bool { return hopByHop[name] || named[name] }
+	return named
 }
+
+// forConnection tells of the headers of the message which do.
+func (o options) forConnection(name string) bool { return hopByHop(name) || o[name] }
 
 // notForClient tells of the headers of a store's answer that are not for the
 // client: those for the connection to the store, and what only we send.
-func notForClient(h http.Header) func(name string) bool {
-	hop := forConnection(h)
-	return func(name string) bool { return hop(name) || strings.HasPrefix(name, fencingPrefix) }
+func (o options) notForClient(name string) bool {
+	return o.forConnection(name) || strings.HasPrefix(name, fencingPrefix)
 }
 
 // trimAnswer removes them.
 func trimAnswer(h http.Header) {
-	ours := notForClient(h)
-	maps.DeleteFunc(h, func(name string, _ []string) bool { return ours(name) })
+	o := optionsOf(h)
+	maps.DeleteFunc(h, func(name string, _ []string) bool { return o.notForClient(name) })
 }
 
 // outgoing returns the request as the store shall see it: its names where they
 // differ, else path and query byte for byte, and without the headers that are
-// not for it.
-func (p *Proxy) outgoing(ctx context.Context, r *http.Request, q *request) *http.Request {
-	out := r.WithContext(ctx)
-	out.Header = make(http.Header, len(r.Header))
-	hop := forConnection(r.Header)
-	for name, lines := range r.Header {
-		if hop(name) || rerouting[hyphenated(name)] || strings.HasPrefix(name, fencingPrefix) {
-			continue
-		}
-		if name == "Prefer" {
-			if lines = withoutAsync(lines); len(lines) == 0 {
-				continue
+// not for it. Those it removes from the client's request, which has been
+// understood by now.
+func (p *Proxy) outgoing(x *exchange, q *request) *http.Request {
+	h := x.r.Header
+	o := optionsOf(h)
+	for name, lines := range h {
+		switch {
+		case o.forConnection(name), rerouting(hyphenated(name)), strings.HasPrefix(name, fencingPrefix):
+			delete(h, name)
+		case name == "Prefer":
+			if kept := withoutAsync(lines); len(kept) > 0 {
+				h[name] = kept
+			} else {
+				delete(h, name)
 			}
 		}
-		out.Header[name] = lines
 	}
-	out.Body, out.Trailer = http.NoBody, nil
-	p.rename(out, q)
-	return out
+	x.out = *x.r
+	x.out.Body, x.out.Trailer = http.NoBody, nil
+	p.rename(&x.out, &x.outURL, q)
+	return &x.out
 }
 
 // withoutAsync drops "respond-async" (RFC 7240 section 4.1): a store that

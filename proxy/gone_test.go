@@ -84,7 +84,7 @@ func TestClientGoneWhileWaiting(t *testing.T) {
 func TestClientGoneAfterBegin(t *testing.T) {
 	for _, stages := range []bool{false, true} {
 		var s *fakeStager
-		var changes []func(*plan)
+		changes := []func(*plan){watching}
 		if stages {
 			changes = append(changes, staging(&s))
 		}
@@ -117,7 +117,7 @@ func TestClientGoneAfterBegin(t *testing.T) {
 // A client that has sent everything and closes its sending side is taken for
 // gone: what has not begun is withdrawn. What has begun is answered.
 func TestHalfClosedIsGone(t *testing.T) {
-	w := open(t)
+	w := open(t, watching)
 	h := w.hold("/a")
 	begun := w.dial()
 	first := "PUT /a\nX-Fencing-Token: 5\n\nv5"

@@ -23,30 +23,40 @@ type Metrics struct {
 	reg        prometheus.Registerer
 
 	// Those of the vectors that every request needs, found once.
-	counted   map[[2]string]prometheus.Counter // by operation and decision
-	durations map[string]prometheus.Observer   // by operation
+	counted   [len(operations)][len(decisions)]prometheus.Counter
+	durations [len(operations)]prometheus.Observer
 	outcomes  map[fence.Outcome]prometheus.Observer
 }
 
-// operations are what the operation label can be.
+// operation is what the operation label says.
+type operation uint8
+
 const (
-	opRead  = "read"
-	opAsk   = "ask"
-	opWrite = "write"
-	opMkcol = "mkcol"
-	opClaim = "claim"
-	opMarks = "marks"
-	opNone  = "none" // refused before it was known
+	opRead operation = iota
+	opAsk
+	opWrite
+	opMkcol
+	opClaim
+	opMarks
+	opNone // refused before it was known
 )
 
-// decisions are what the decision label can be.
+var operations = [...]string{opRead: "read", opAsk: "ask", opWrite: "write", opMkcol: "mkcol", opClaim: "claim", opMarks: "marks", opNone: "none"}
+
+// decision is what the decision label says.
+type decision uint8
+
 const (
-	decisionPassed   = "passed"
-	decisionObserved = "observed" // passed, but would be refused under an enforced policy
-	decisionAdopted  = "adopted"  // passed without a token, which policy require would refuse
-	decisionRefused  = "refused"
-	decisionUnknown  = "unknown" // may or may not have taken effect
+	decisionPassed   decision = iota
+	decisionObserved          // passed, but would be refused under an enforced policy
+	decisionAdopted           // passed without a token, which policy require would refuse
+	decisionRefused
+	decisionUnknown // may or may not have taken effect
 )
+
+var decisions = [...]string{
+	decisionPassed: "passed", decisionObserved: "observed", decisionAdopted: "adopted", decisionRefused: "refused", decisionUnknown: "unknown",
+}
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
@@ -82,19 +92,18 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"result"}),
 	}
 	reg.MustRegister(m.requests, m.rejections, m.duration, m.gateWait, m.uncertain, m.upstream, m.raise, m.batch, m.commits)
-	m.counted = map[[2]string]prometheus.Counter{}
-	m.durations, m.outcomes = map[string]prometheus.Observer{}, map[fence.Outcome]prometheus.Observer{}
+	m.outcomes = map[fence.Outcome]prometheus.Observer{}
 	for _, o := range []fence.Outcome{fence.NotSent, fence.Definite, fence.Uncertain} {
 		m.outcomes[o] = m.upstream.WithLabelValues(o.String())
 	}
 	for _, result := range []string{"ok", "full", "failed"} {
 		m.commits.WithLabelValues(result)
 	}
-	for _, op := range []string{opRead, opAsk, opWrite, opMkcol, opClaim, opMarks, opNone} {
-		for _, d := range []string{decisionPassed, decisionObserved, decisionAdopted, decisionRefused, decisionUnknown} {
-			m.counted[[2]string{op, d}] = m.requests.WithLabelValues(op, d)
+	for i, op := range operations {
+		for j, d := range decisions {
+			m.counted[i][j] = m.requests.WithLabelValues(op, d)
 		}
-		m.durations[op] = m.duration.WithLabelValues(op)
+		m.durations[i] = m.duration.WithLabelValues(op)
 	}
 	return m
 }

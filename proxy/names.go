@@ -28,12 +28,13 @@ func (p *Proxy) storeNames(r *http.Request) dav.Map {
 
 // rename puts the store's names into the head of a request to it. Its path has
 // no prefix of the store's: that is for the upstream to add.
-func (p *Proxy) rename(out *http.Request, q *request) {
+func (p *Proxy) rename(out *http.Request, u *url.URL, q *request) {
 	path, _ := p.opts.Names.Public.Cut(q.path) // readHead has seen that it is there
 	decoded, _ := url.PathUnescape(path)       // its escapes have been checked
 	asks := q.query != "" || strings.HasSuffix(out.RequestURI, "?")
 	// Not its own URL: that has no path where the target is "http://host".
-	out.URL = &url.URL{Path: decoded, RawPath: path, RawQuery: q.query}
+	*u = url.URL{Path: decoded, RawPath: path, RawQuery: q.query}
+	out.URL = u
 	if out.RequestURI = path; asks {
 		out.RequestURI += "?" + q.query
 	}

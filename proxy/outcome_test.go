@@ -89,8 +89,8 @@ func TestOutcomes(t *testing.T) {
 				case c.want.reason != "":
 					decision = decisionRefused
 				}
-				if n := w.gauge("fencegate_requests_total{decision=" + decision + ",operation=write}"); n != 1 {
-					t.Errorf("%v writes are counted as %s, want 1", n, decision)
+				if n := w.gauge("fencegate_requests_total{decision=" + decisions[decision] + ",operation=write}"); n != 1 {
+					t.Errorf("%v writes are counted as %s, want 1", n, decisions[decision])
 				}
 			})
 		}

@@ -24,7 +24,7 @@ func TestUploadIsStoppedWhenOvertaken(t *testing.T) {
 		{name: "large, in a file", head: "Content-Length: 1073741824", begin: long + "abc", received: 1<<20 + 3},
 		{name: "chunked, nothing sent yet", head: "Transfer-Encoding: chunked"},
 		{name: "chunked, begun", head: "Transfer-Encoding: chunked", begin: "3\r\nabc\r\n", received: 3},
-		{name: "chunked, in a chunk", head: "Transfer-Encoding: chunked", begin: "30\r\nabc"}, // a chunk is read as one
+		{name: "chunked, in a chunk", head: "Transfer-Encoding: chunked", begin: "30\r\nabc", received: 3},
 		{name: "expecting, nothing sent yet", head: "Content-Length: 10\nExpect: 100-continue", proceed: true},
 		{name: "expecting, begun", head: "Content-Length: 10\nExpect: 100-continue", begin: "abc", received: 3, proceed: true},
 	} {

@@ -109,7 +109,8 @@ func (p *Proxy) Close() { p.refusals.close() }
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := p.newExchange(w, r)
-	q, ref := p.readHead(r)
+	q := &x.request
+	ref := p.understand(q, r)
 	defer p.finish(x, q)
 	if ref == nil {
 		ref = p.handle(x, q)
@@ -138,7 +139,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if ref := p.checkDeclared(x.r, !streams); ref != nil {
 		return ref
 	}
-	permit, v := p.gate.Arrive(x.r.Context(), fence.Request{
+	permit, v := p.gate.Arrive(x.untilGone(), fence.Request{
 		Touches: q.touches, Ask: q.intent.Kind == protocol.Ask, Stream: streams,
 	})
 	if !v.OK() {
@@ -158,9 +159,11 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	}
 
 	body := p.takeIn(x)
-	permit.OnOvertaken(body.stop)
+	if !body.here {
+		permit.OnOvertaken(body.stop)
+	}
 	defer body.release()
-	staged, err := p.stage(x, q, body)
+	err := p.stage(x, q, body)
 	body.giveBack() // however much of it the store has read
 	if errors.Is(err, errOvertaken) {
 		return verdictRefusal(p.begin(x, permit), q.touches)
@@ -168,13 +171,14 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 	if err != nil {
 		return p.stagingFailed(x, err)
 	}
-	defer staged.drop()
+	defer x.staged.drop()
 	if v := p.begin(x, permit); !v.OK() {
 		return verdictRefusal(v, q.touches)
 	}
-	ctx := newAttempt(p.opts.UpstreamTimeout)
+	ctx := &x.attempt
+	ctx.start(p.opts.UpstreamTimeout)
 	defer ctx.free()
-	res, outcome, err := p.send(ctx, x, permit, staged.send)
+	res, outcome, err := p.send(ctx, x, permit, &x.staged)
 	return p.deliver(x, res, outcome, err)
 }
 
@@ -192,7 +196,7 @@ func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 func (p *Proxy) read(x *exchange, q *request) *Refusal {
 	body := p.takeIn(x)
 	defer body.release()
-	out := p.outgoing(x.r.Context(), x.r, q)
+	out := p.outgoing(x, q)
 	out.Body = io.NopCloser(body)
 	w := &storeWriter{ResponseWriter: x.w, x: x, p: p}
 	outcome, err := p.storeOf(q).Read(w, out)
@@ -224,41 +228,42 @@ func (p *Proxy) read(x *exchange, q *request) *Refusal {
 		Detail: "The store was asked but did not answer. Reading again is safe."}
 }
 
-// staged is a write that is ready to go upstream.
+// staged is a write that is ready to go upstream: what the store has staged
+// itself, or what is in the spool.
 type staged struct {
-	send func(context.Context) (*http.Response, fence.Outcome, error)
-	drop func() // frees what send has not used up
+	store  Upstream
+	out    *http.Request
+	kept   spooled
+	commit func(context.Context) (*http.Response, fence.Outcome, error) // nil: kept has the body
+	abort  func()                                                       // nil: nothing is left to abort
+}
+
+// send implements sender.
+func (s *staged) send(ctx context.Context) (*http.Response, fence.Outcome, error) {
+	if s.commit != nil {
+		s.abort = nil
+		return s.commit(ctx)
+	}
+	return s.store.Write(ctx, s.out, s.kept.reader(), s.kept.size)
+}
+
+// drop frees what send has not used up.
+func (s *staged) drop() {
+	if s.abort != nil {
+		s.abort()
+	}
+	s.kept.drop()
 }
 
 // stage takes in the request's body.
-func (p *Proxy) stage(x *exchange, q *request, body *intake) (staged, error) {
-	out := p.outgoing(x.r.Context(), x.r, q)
-	if stager, ok := p.storeOf(q).(Stager); ok && q.intent.Stores {
-		commit, abort, err := stager.Prepare(x.r.Context(), out, body)
-		if err != nil {
-			return staged{}, err
-		}
-		committed := false
-		return staged{
-			send: func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-				committed = true
-				return commit(ctx)
-			},
-			drop: func() {
-				if !committed {
-					abort()
-				}
-			},
-		}, nil
+func (p *Proxy) stage(x *exchange, q *request, body *intake) (err error) {
+	s := &x.staged
+	s.store, s.out = p.storeOf(q), p.outgoing(x, q)
+	if stager, ok := s.store.(Stager); ok && q.intent.Stores {
+		s.commit, s.abort, err = stager.Prepare(x.r.Context(), s.out, body)
+		return err
 	}
-	kept, err := p.spool.take(body, x.r.ContentLength)
-	if err != nil {
-		return staged{}, err
-	}
-	send := func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-		return p.storeOf(q).Write(ctx, out, kept.reader(), kept.size)
-	}
-	return staged{send: send, drop: kept.drop}, nil
+	return p.spool.take(&s.kept, body, x.r.ContentLength)
 }
 
 // stagingFailed answers a request whose body could not be taken in. Nothing was
@@ -283,10 +288,14 @@ func unreachable(err error) *Refusal {
 		Detail: "The request could not be handed to the store, so it surely has no effect. Sending it once more is safe."}
 }
 
+// sender makes the attempt at a write.
+type sender interface {
+	send(context.Context) (*http.Response, fence.Outcome, error)
+}
+
 // send makes the one attempt at a write that has begun. ctx does not end with
 // the client's. Whatever happens in it, the gate learns an outcome.
-func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit,
-	attempt func(context.Context) (*http.Response, fence.Outcome, error)) (res *http.Response, outcome fence.Outcome, err error) {
+func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit, s sender) (res *http.Response, outcome fence.Outcome, err error) {
 	outcome = fence.Uncertain
 	start := time.Now()
 	defer func() {
@@ -297,7 +306,7 @@ func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit,
 		}
 		permit.Done(outcome)
 	}()
-	return attempt(ctx)
+	return s.send(ctx)
 }
 
 // deliver answers with what became of a write.

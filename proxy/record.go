@@ -103,13 +103,13 @@ func cut(text string) string {
 
 // finish counts a request, however it ended.
 func (p *Proxy) finish(x *exchange, q *request) {
-	op := operation(x.r, q)
-	p.metrics.counted[[2]string{op, x.decision}].Inc()
+	op := operationOf(x.r, q)
+	p.metrics.counted[op][x.decision].Inc()
 	p.metrics.durations[op].Observe(time.Since(x.start).Seconds())
 }
 
-// operation is the label for what a request does.
-func operation(r *http.Request, q *request) string {
+// operationOf is the label for what a request does.
+func operationOf(r *http.Request, q *request) operation {
 	switch {
 	case q.own && r.Method == http.MethodPost:
 		return opClaim

@@ -21,54 +21,59 @@ type request struct {
 	route       *Route
 	intent      protocol.Intent
 	touches     []fence.Touch
+	room        [1]fence.Touch // for them: most have one
 }
 
 // readHead reads target and headers, and finds out what the request means. With
 // a refusal the request is as far as it was understood.
 func (p *Proxy) readHead(r *http.Request) (*request, *Refusal) {
-	q := &request{
-		intent: protocol.Intent{Kind: protocol.Refused},
-		stamp:  fence.Stamp{Client: fence.CleanClient(r.Header.Get(headerClient))},
-	}
-	var ref *Refusal
+	q := new(request)
+	return q, p.understand(q, r)
+}
+
+// understand is readHead, into q.
+func (p *Proxy) understand(q *request, r *http.Request) (ref *Refusal) {
+	q.intent.Kind = protocol.Refused
+	q.stamp.Client = fence.CleanClient(r.Header.Get(headerClient))
+	q.touches = q.room[:0]
 	if q.path, q.query, ref = readTarget(r); ref != nil {
-		return q, ref
+		return ref
 	}
 	path, route, err := p.routes.resolve(q.path)
 	if q.resource = path; err != nil {
-		return q, refusePath(err)
+		return refusePath(err)
 	}
 	if q.own = isOwn(path); !q.own {
 		if _, ok := p.opts.Names.Public.Cut(q.path); !ok {
-			return q, &Refusal{Reason: reasonNotFound, Detail: "What is served begins at " + p.opts.Names.Public.Prefix + "/ (public_url)."}
+			return &Refusal{Reason: reasonNotFound, Detail: "What is served begins at " + p.opts.Names.Public.Prefix + "/ (public_url)."}
 		}
 		q.route = route
 		if q.resource, err = route.object(path, q.query); err != nil {
-			return q, refusePath(err)
+			return refusePath(err)
 		}
 	}
 	if ref = p.readStamp(r, &q.stamp); ref != nil || q.own {
-		return q, ref
+		return ref
 	}
 	q.intent = p.protocol.Intent(protocol.Request{
 		Method: r.Method, Resource: path, Header: r.Header, Host: r.Host, Tokened: q.stamp.Token != fence.NoToken,
 		AlsoWrites: q.route.AlsoWrites,
 	})
 	if in := q.intent.Refusal; in != nil {
-		return q, refuseIntent(in)
+		return refuseIntent(in)
 	}
 	for _, named := range q.intent.Compares {
 		if _, _, err := p.routes.resolve(named); err != nil {
-			return q, refusePath(err)
+			return refusePath(err)
 		}
 	}
 	if ref = p.readDestinationStamp(r, q); ref != nil {
-		return q, ref
+		return ref
 	}
 	if ref = checkLength(r, q.intent); ref != nil {
-		return q, ref
+		return ref
 	}
-	return q, p.setTouches(q, path)
+	return p.setTouches(q, path)
 }
 
 // checkLength refuses what an HTTP/1.0 client stores without a length (RFC 1945

@@ -81,9 +81,9 @@ func (x *exchange) json(status int, contentType string, v any) {
 func (p *Proxy) pass(x *exchange, res *http.Response) {
 	defer res.Body.Close()
 	h := x.w.Header()
-	ours := notForClient(res.Header)
+	o := optionsOf(res.Header)
 	for name, lines := range res.Header {
-		if !ours(name) {
+		if !o.notForClient(name) {
 			h[name] = lines
 		}
 	}
@@ -118,7 +118,7 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	}
 	x.hurry()
 	x.head(status)
-	if x.r.Method != http.MethodHead {
+	if x.r.Method != http.MethodHead && length != 0 {
 		if _, err := io.Copy(x.w, body); err != nil {
 			panic(http.ErrAbortHandler) // the client is gone
 		}

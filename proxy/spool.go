@@ -53,6 +53,8 @@ type spooled struct {
 
 	reserved *budget // of which it has memoryBody, nil if none
 	pooled   *[]byte // memory is of pools
+	more     [1]byte // to find out that there is no more
+	bytes    bytes.Reader
 }
 
 // smallBody is what any body may take of memory. It is also how much a declared
@@ -67,7 +69,7 @@ var pools = [...]struct {
 }{{size: 2 << 10}, {size: 16 << 10}, {size: smallBody}}
 
 // takeSmall reads a body of at most smallBody bytes.
-func takeSmall(body io.Reader, declared int64) (*spooled, error) {
+func (b *spooled) takeSmall(body io.Reader, declared int64) error {
 	i := 0
 	for int64(pools[i].size) < declared {
 		i++
@@ -77,37 +79,39 @@ func takeSmall(body io.Reader, declared int64) (*spooled, error) {
 		b := make([]byte, pools[i].size)
 		kept = &b
 	}
-	out := &spooled{pooled: kept, size: declared}
-	out.memory = (*kept)[:declared]
+	b.pooled, b.size = kept, declared
+	b.memory = (*kept)[:declared]
 	// Not a byte may go on that the body did not have: memory holds another's.
-	if _, err := io.ReadFull(body, out.memory); err != nil {
-		out.drop()
+	if _, err := io.ReadFull(body, b.memory); err != nil {
+		b.drop()
 		if err == io.EOF {
 			err = io.ErrUnexpectedEOF
 		}
-		return nil, err
+		return err
 	}
-	var more [1]byte
-	if _, err := io.ReadFull(body, more[:]); err != io.EOF {
-		out.drop()
+	if _, err := io.ReadFull(body, b.more[:]); err != io.EOF {
+		b.drop()
 		if err == nil {
 			err = errTooLong
 		}
-		return nil, err
+		return err
 	}
-	return out, nil
+	return nil
 }
 
-// errTooLong cannot be: net/http reads a body up to its declared length.
+// errTooLong cannot be: the server reads a body up to its declared length.
 var errTooLong = errors.New("the body is longer than was declared")
 
-// take reads body to its end. declared is its length, −1 when unknown.
-func (s *spool) take(body io.Reader, declared int64) (*spooled, error) {
+// take reads body to its end, into out, which is to be dropped then; after an
+// error it has nothing. declared is the body's length, −1 when unknown.
+func (s *spool) take(out *spooled, body io.Reader, declared int64) error {
+	if declared == 0 {
+		return nil
+	}
 	if declared > 0 && declared <= smallBody {
-		return takeSmall(body, declared)
+		return out.takeSmall(body, declared)
 	}
 	buf := bytes.NewBuffer(make([]byte, 0, max(0, min(declared, smallBody))+bytes.MinRead))
-	out := &spooled{}
 	_, err := io.CopyN(buf, body, smallBody+1)
 	if err == nil && (s == nil || s.memory.take(memoryBody)) {
 		if s != nil {
@@ -118,19 +122,19 @@ func (s *spool) take(body io.Reader, declared int64) (*spooled, error) {
 	switch {
 	case err == io.EOF:
 		out.memory, out.size = buf.Bytes(), int64(buf.Len())
-		return out, nil
+		return nil
 	case err != nil:
 		out.drop()
-		return nil, err
+		return err
 	case s == nil:
-		return nil, bodyError{&Refusal{Reason: reasonBodyLarge,
+		return bodyError{&Refusal{Reason: reasonBodyLarge,
 			Detail: "A body that is not to be stored has at most 1 MiB here. Nothing was sent to the store."}}
 	}
 	if err := s.toFile(out, io.MultiReader(buf, body)); err != nil {
 		out.drop()
-		return nil, spoolError(err)
+		return spoolError(err)
 	}
-	return out, nil
+	return nil
 }
 
 // toFile takes a body in that is too large for memory.
@@ -160,7 +164,8 @@ func spoolError(err error) error {
 // reader returns the body from its start.
 func (b *spooled) reader() io.Reader {
 	if b.file == nil {
-		return bytes.NewReader(b.memory)
+		b.bytes.Reset(b.memory)
+		return &b.bytes
 	}
 	return io.NewSectionReader(b.file, 0, b.size)
 }

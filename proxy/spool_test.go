@@ -31,8 +31,8 @@ func TestWhereBodiesAreKept(t *testing.T) {
 		}
 		text := strings.Repeat("0123456789abcdef", c.size/16+1)[:c.size]
 		for _, declared := range []int64{int64(c.size), -1} {
-			kept, err := s.take(strings.NewReader(text), declared)
-			if err != nil {
+			kept := new(spooled)
+			if err := s.take(kept, strings.NewReader(text), declared); err != nil {
 				t.Fatal(err)
 			}
 			if (kept.file != nil) != c.file || kept.size != int64(c.size) {
@@ -54,8 +54,8 @@ func TestWhereBodiesAreKept(t *testing.T) {
 // A declared length alone costs little memory.
 func TestDeclaredLengthIsNotAllocated(t *testing.T) {
 	s := &spool{dir: t.TempDir()}
-	kept, err := s.take(strings.NewReader("v"), 1<<40)
-	if err != nil {
+	kept := new(spooled)
+	if err := s.take(kept, strings.NewReader("v"), 1<<40); err != nil {
 		t.Fatal(err)
 	}
 	if n := cap(kept.memory); n > 2*smallBody {
@@ -73,7 +73,8 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	s.memory.quota = 2 * memoryBody
 	take := func(size int) *spooled {
 		t.Helper()
-		kept, err := s.take(strings.NewReader(strings.Repeat("x", size)), int64(size))
+		kept := new(spooled)
+		err := s.take(kept, strings.NewReader(strings.Repeat("x", size)), int64(size))
 		if err != nil || kept.size != int64(size) {
 			t.Fatal(kept, err)
 		}
@@ -95,7 +96,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 			t.Fatalf("%d bytes stay reserved", n)
 		}
 	}
-	if _, err := s.take(io.MultiReader(strings.NewReader(strings.Repeat("x", smallBody+1)), iotest.ErrReader(io.ErrUnexpectedEOF)), -1); err == nil || s.memory.used.Load() != 0 {
+	if err := s.take(new(spooled), io.MultiReader(strings.NewReader(strings.Repeat("x", smallBody+1)), iotest.ErrReader(io.ErrUnexpectedEOF)), -1); err == nil || s.memory.used.Load() != 0 {
 		t.Errorf("a body that broke off: %v, and %d bytes stay reserved", err, s.memory.used.Load())
 	}
 }

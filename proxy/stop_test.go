@@ -95,7 +95,7 @@ func TestTooManyInFlight(t *testing.T) {
 
 // A look-up that ends because its client has left is no failure of the ledger.
 func TestClientGoneDuringTheLookUp(t *testing.T) {
-	w := open(t)
+	w := open(t, watching)
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w.ledger.OnBelow = func(fence.Resource) error {
 		close(entered)

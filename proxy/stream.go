@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -45,9 +46,8 @@ func (p *Proxy) stream(x *exchange, q *request, permit *fence.Permit) *Refusal {
 	body := p.relay(ctx, x, cut)
 	defer body.release()
 	defer body.Close()
-	res, outcome, err := p.send(ctx, x, permit, func(ctx context.Context) (*http.Response, fence.Outcome, error) {
-		return p.storeOf(q).(Streamer).Stream(ctx, p.outgoing(ctx, x.r, q), body, x.r.ContentLength)
-	})
+	out := p.outgoing(x, q).WithContext(ctx)
+	res, outcome, err := p.send(ctx, x, permit, &streamed{p.storeOf(q).(Streamer), out, body})
 	cause := context.Cause(ctx)
 	body.Close()
 	body.giveBack()
@@ -67,6 +67,18 @@ func (p *Proxy) stream(x *exchange, q *request, permit *fence.Permit) *Refusal {
 		return p.unknown("The store neither took more of the body nor answered within "+p.opts.UpstreamTimeout.String()+" (upstream_timeout)", err)
 	}
 	return ref
+}
+
+// streamed is a write whose body is on its way.
+type streamed struct {
+	store Streamer
+	out   *http.Request
+	body  io.ReadCloser
+}
+
+// send implements sender.
+func (s *streamed) send(ctx context.Context) (*http.Response, fence.Outcome, error) {
+	return s.store.Stream(ctx, s.out, s.body, s.out.ContentLength)
 }
 
 // brokeOff says what was wrong with a body of which a part has been passed on.

@@ -42,7 +42,7 @@ func FuzzTarget(f *testing.F) {
 		if q.own {
 			return // not sent on
 		}
-		out := p.outgoing(t.Context(), r, q)
+		out := p.outgoing(&exchange{r: r}, q)
 		// Of "http://host" the path is not there, but meant.
 		if sent := out.RequestURI; !strings.HasPrefix(sent, "/") || !strings.HasSuffix(target, sent[1:]) {
 			t.Fatalf("%q is sent on as %q", target, sent)

@@ -33,7 +33,8 @@ type plan struct {
 	fake   *fakeStore // the one in store, if any
 	proto  protocol.Protocol
 
-	connections int // the most at once
+	connections int  // the most at once
+	watch       bool // count the clients that leave, in left
 }
 
 // world is a proxy on a socket, between clients and a fake store.
@@ -50,7 +51,7 @@ type world struct {
 	conn   *client // of says
 
 	serving atomic.Int64 // requests in the handler
-	left    atomic.Int64 // requests whose client has left meanwhile
+	left    atomic.Int64 // requests whose client has left meanwhile, if that is watched
 }
 
 // open starts a world. At the end of the test it stops it and checks what must
@@ -88,8 +89,10 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 	w.server.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.serving.Add(1)
 		defer w.serving.Add(-1)
-		stop := context.AfterFunc(r.Context(), func() { w.left.Add(1) })
-		defer stop()
+		if p.watch {
+			stop := context.AfterFunc(r.Context(), func() { w.left.Add(1) })
+			defer stop()
+		}
 		w.proxy.ServeHTTP(rw, r)
 	})
 	served := make(chan error, 1)
@@ -101,6 +104,9 @@ func open(t *testing.T, changes ...func(*plan)) *world {
 	})
 	return w
 }
+
+// watching has the world count the clients that leave.
+func watching(p *plan) { p.watch = true }
 
 func (w *world) close() {
 	t := w.t

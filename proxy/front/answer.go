@@ -63,9 +63,14 @@ func (a *answer) free() {
 // Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader implements http.ResponseWriter. Informational answers are not sent.
+// WriteHeader implements http.ResponseWriter. Informational answers (1xx) are
+// sent at once, with the header as it is, to who knows them.
 func (a *answer) WriteHeader(status int) {
-	if status < 200 || a.status != 0 {
+	if a.status != 0 {
+		return
+	}
+	if status < 200 {
+		a.inform(status)
 		return
 	}
 	a.status = status
@@ -128,8 +133,8 @@ func (a *answer) mayWrite(n int64) error {
 
 // chunk writes the line before a chunk.
 func (a *answer) chunk(n int) {
-	var line [20]byte
-	a.add(append(strconv.AppendInt(line[:0], int64(n), 16), '\r', '\n'))
+	a.addText(strconv.FormatInt(int64(n), 16))
+	a.addText("\r\n")
 }
 
 // add holds p back if there is room, and else sends it with what was held back.

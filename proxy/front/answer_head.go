@@ -34,7 +34,7 @@ func (a *answer) head(whole bool) {
 	default:
 		a.chunked = true
 	}
-	a.statusLine()
+	a.statusLine(a.status)
 	for name, lines := range a.header {
 		switch name {
 		case "Content-Length", "Connection", "Transfer-Encoding":
@@ -48,9 +48,8 @@ func (a *answer) head(whole bool) {
 		a.addText("\r\n")
 	}
 	if length >= 0 {
-		var digits [20]byte
 		a.addText("Content-Length: ")
-		a.add(strconv.AppendInt(digits[:0], length, 10))
+		a.addText(strconv.FormatInt(length, 10))
 		a.addText("\r\n")
 	}
 	if a.chunked {
@@ -65,18 +64,49 @@ func (a *answer) head(whole bool) {
 	a.addText("\r\n")
 }
 
-func (a *answer) statusLine() {
+// inform sends an informational answer.
+func (a *answer) inform(status int) {
+	if !a.r.ProtoAtLeast(1, 1) || status == http.StatusSwitchingProtocols {
+		return
+	}
+	a.statusLine(status)
+	for name, lines := range a.header {
+		switch name {
+		case "Content-Length", "Connection", "Transfer-Encoding":
+			continue
+		}
+		a.field(name, lines)
+	}
+	a.addText("\r\n")
+	a.send()
+}
+
+func (a *answer) statusLine(status int) {
 	version := "HTTP/1.1 "
 	if !a.r.ProtoAtLeast(1, 1) {
 		version = "HTTP/1.0 "
 	}
-	var digits [20]byte
 	a.addText(version)
-	a.add(strconv.AppendInt(digits[:0], int64(a.status), 10))
-	a.addText(" ")
-	a.addText(http.StatusText(a.status))
+	a.addText(statusText(status))
 	a.addText("\r\n")
 }
+
+// statusText is a status as a status line has it.
+func statusText(status int) string {
+	if text := statusTexts[status%len(statusTexts)]; text != "" && status < len(statusTexts) {
+		return text
+	}
+	return strconv.Itoa(status) + " "
+}
+
+var statusTexts = func() (t [600]string) {
+	for status := range t {
+		if text := http.StatusText(status); text != "" {
+			t[status] = strconv.Itoa(status) + " " + text
+		}
+	}
+	return t
+}()
 
 // field writes the lines of one name. What would be none, or more than that, is
 // left out, or made harmless.

@@ -196,3 +196,12 @@ func (c *conn) line(limit int) ([]byte, error) {
 		}
 	}
 }
+
+// Buffered returns how much of the body can be read without waiting, as far as
+// it is known.
+func (b *body) Buffered() int64 {
+	if b.chunked {
+		return 0
+	}
+	return min(b.left, int64(b.v.c.to-b.v.c.from))
+}

@@ -16,8 +16,6 @@
 //     unless the handler does. What it has left of a body when it returns ends
 //     the connection.
 //   - Content-Type is not guessed, and no header of a request is changed or added.
-//   - Informational answers (1xx) are not sent, but for "100 Continue", when a
-//     body that was announced by Expect is read.
 //   - A body's error says what it is: os.ErrDeadlineExceeded, io.ErrUnexpectedEOF
 //     where the client has ended the connection, ErrMalformed, or one of the
 //     network. The trailer is in Request.Trailer once the body was read.
