@@ -19,8 +19,15 @@ type attempt struct {
 }
 
 // start begins an attempt.
-func (a *attempt) start(patience time.Duration) {
-	a.Context, a.end = context.Background(), time.Now().Add(patience)
+func (a *attempt) start(now time.Time, patience time.Duration) {
+	a.Context, a.end = context.Background(), now.Add(patience)
+}
+
+// asked reports whether somebody has waited for its end.
+func (a *attempt) asked() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.timed != nil
 }
 
 // EndsByDeadline tells stores that there is no other end.

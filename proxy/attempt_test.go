@@ -12,7 +12,7 @@ import (
 // has ended without an error.
 func TestAttemptThatIsOver(t *testing.T) {
 	a := new(attempt)
-	a.start(time.Hour)
+	a.start(time.Now(), time.Hour)
 	done := a.Done()
 	if err := a.Err(); err != nil {
 		t.Errorf("at first it has the error %v", err)
@@ -24,7 +24,7 @@ func TestAttemptThatIsOver(t *testing.T) {
 	}
 	for range 1000 {
 		a := new(attempt)
-		a.start(time.Hour)
+		a.start(time.Now(), time.Hour)
 		_, cancel := context.WithCancel(a)
 		cancel()
 		a.free()
@@ -35,7 +35,7 @@ func TestAttemptEndsByItsDeadline(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			a := new(attempt)
-			a.start(time.Hour)
+			a.start(time.Now(), time.Hour)
 			defer a.free()
 			if asked {
 				a.Done()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"fencegate/fence"
@@ -22,6 +23,8 @@ type exchange struct {
 	expects  bool   // the client waits for "100 Continue"
 	id       string // once it was asked for
 	start    time.Time
+	lap      time.Time     // when the last step ended
+	shared   bool          // others have the intake
 	patience time.Duration // with a client that does not take its answer
 	piece    int64         // what a client must take of it in that time
 	broken   bool          // the client did not take it, or is gone
@@ -40,10 +43,34 @@ type exchange struct {
 }
 
 func (p *Proxy) newExchange(w http.ResponseWriter, r *http.Request) *exchange {
-	return &exchange{
-		w: w, r: r, rc: *http.NewResponseController(w), expects: len(r.Header["Expect"]) > 0, start: time.Now(),
-		patience: p.limits.Idle, piece: p.limits.piece(), decision: decisionPassed,
+	x, _ := exchanges.Get().(*exchange)
+	if x == nil {
+		x = new(exchange)
 	}
+	now := time.Now()
+	x.w, x.r, x.rc, x.expects, x.start, x.lap = w, r, *http.NewResponseController(w), len(r.Header["Expect"]) > 0, now, now
+	x.patience, x.piece, x.decision = p.limits.Idle, p.limits.piece(), decisionPassed
+	return x
+}
+
+// exchanges are those that are over.
+var exchanges sync.Pool
+
+// reuse gives the exchange up, if nobody else can still have a part of it: who
+// stops an upload, or waits for the end of an attempt, may come late.
+func (x *exchange) reuse() {
+	if x.shared || x.attempt.asked() {
+		return
+	}
+	*x = exchange{}
+	exchanges.Put(x)
+}
+
+// since returns how long it is since then, and notes the time for what comes
+// next: looking at the clock is not free.
+func (x *exchange) since(then time.Time) time.Duration {
+	x.lap = time.Now()
+	return x.lap.Sub(then)
 }
 
 // requestID takes over the client's id if it is fit for logs, so that traces

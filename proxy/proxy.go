@@ -160,6 +160,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 
 	body := p.takeIn(x)
 	if !body.here {
+		x.shared = true
 		permit.OnOvertaken(body.stop)
 	}
 	defer body.release()
@@ -176,7 +177,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 		return verdictRefusal(v, q.touches)
 	}
 	ctx := &x.attempt
-	ctx.start(p.opts.UpstreamTimeout)
+	ctx.start(x.lap, p.opts.UpstreamTimeout)
 	defer ctx.free()
 	res, outcome, err := p.send(ctx, x, permit, &x.staged)
 	return p.deliver(x, res, outcome, err)
@@ -188,7 +189,7 @@ func (p *Proxy) handle(x *exchange, q *request) *Refusal {
 func (p *Proxy) begin(x *exchange, permit *fence.Permit) fence.Verdict {
 	start := time.Now()
 	v := permit.Begin(x.r.Context())
-	p.metrics.gateWait.Observe(time.Since(start).Seconds())
+	p.metrics.gateWait.Observe(x.since(start).Seconds())
 	return v
 }
 
@@ -297,9 +298,9 @@ type sender interface {
 // the client's. Whatever happens in it, the gate learns an outcome.
 func (p *Proxy) send(ctx context.Context, x *exchange, permit *fence.Permit, s sender) (res *http.Response, outcome fence.Outcome, err error) {
 	outcome = fence.Uncertain
-	start := time.Now()
+	start := x.lap // when it began
 	defer func() {
-		p.metrics.outcomes[outcome].Observe(time.Since(start).Seconds())
+		p.metrics.outcomes[outcome].Observe(x.since(start).Seconds())
 		if outcome == fence.Uncertain {
 			p.metrics.uncertain.Inc()
 			x.decision = decisionUnknown

@@ -106,6 +106,7 @@ func (p *Proxy) finish(x *exchange, q *request) {
 	op := operationOf(x.r, q)
 	p.metrics.counted[op][x.decision].Inc()
 	p.metrics.durations[op].Observe(time.Since(x.start).Seconds())
+	x.reuse()
 }
 
 // operationOf is the label for what a request does.

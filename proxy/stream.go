@@ -111,6 +111,7 @@ type relay struct {
 // relay starts the way of a body whose request has begun. It ends with ctx; cut
 // ends ctx.
 func (p *Proxy) relay(ctx context.Context, x *exchange, cut context.CancelCauseFunc) *relay {
+	x.shared = true
 	r := &relay{intake: p.takeIn(x), patience: p.opts.UpstreamTimeout}
 	r.unbind = context.AfterFunc(ctx, r.intake.stop)
 	r.budget = nil

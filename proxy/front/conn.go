@@ -33,6 +33,7 @@ type conn struct {
 
 	head   head
 	visit  *visit // of the request in progress
+	spare  *visit // for the next one
 	answer answer
 }
 
@@ -124,7 +125,9 @@ func (c *conn) handle(r *http.Request) bool {
 		return false
 	}
 	kept := c.answer.finish()
-	c.visit.end()
+	if c.visit.end() && kept {
+		c.spare = c.visit
+	}
 	c.visit = nil
 	c.head.reset()
 	c.answer.reset()

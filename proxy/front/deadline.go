@@ -37,18 +37,18 @@ func (d *deadline) want(t time.Time) error {
 // begin comes before what may wait.
 func (d *deadline) begin() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.busy = true
 	if sooner(d.wanted, d.armed) {
 		_ = d.arm(d.wanted) // an error shows in what comes now
 	}
+	d.mu.Unlock()
 }
 
 // end comes after it.
 func (d *deadline) end() {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.busy = false
+	d.mu.Unlock()
 }
 
 // early reports whether err is that of a deadline which came too early. The

@@ -54,9 +54,7 @@ func (c *conn) request() *http.Request {
 	}
 	var r *http.Request
 	if refused == nil {
-		c.visit = &visit{c: c}
-		r = emptyRequest.WithContext(c.visit)
-		r.Header, r.URL, r.RemoteAddr = c.head.header, &c.head.url, c.remote
+		c.visit, r = c.newVisit()
 		refused = c.head.parse(text, r)
 	}
 	if refused != nil {
@@ -78,10 +76,7 @@ func (c *conn) request() *http.Request {
 	return r
 }
 
-var (
-	emptyRequest = new(http.Request)
-	chunkedOnly  = []string{"chunked"}
-)
+var chunkedOnly = []string{"chunked"}
 
 // readHead returns the lines of a head, without the empty one behind them; "" if
 // there is none.

@@ -3,16 +3,18 @@ package front
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"sync"
 	"time"
 )
 
 // visit is one request of a connection: its context, and its body. It is used
-// for one request only, since others may keep the context for longer.
+// again for another one only if nobody can still hold the context for this one.
 type visit struct {
-	c    *conn
-	body body
+	c       *conn
+	request *http.Request // whose context it is
+	body    body
 
 	mu      sync.Mutex
 	err     error         // why the context has ended
@@ -21,6 +23,21 @@ type visit struct {
 	watch   chan struct{} // closed when the watch has ended; nil: there is none
 	recall  bool          // the watch shall end
 }
+
+// newVisit prepares for the next request of a connection.
+func (c *conn) newVisit() (*visit, *http.Request) {
+	v := c.spare
+	if c.spare = nil; v == nil {
+		v = &visit{c: c}
+		v.request = emptyRequest.WithContext(v)
+	}
+	r := v.request
+	r.Header, r.URL, r.RemoteAddr = c.head.header, &c.head.url, c.remote
+	r.Host, r.Trailer, r.TransferEncoding = "", nil, nil
+	return v, r
+}
+
+var emptyRequest = new(http.Request)
 
 // Deadline implements context.Context.
 func (v *visit) Deadline() (time.Time, bool) { return time.Time{}, false }
@@ -125,11 +142,16 @@ func (v *visit) afterRead(err error) {
 	v.look()
 }
 
-// end ends the context with the request.
-func (v *visit) end() {
+// end ends the context with the request. It reports whether nobody has waited
+// for that, or can wait any more.
+func (v *visit) end() (unasked bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.done == nil && v.err == nil {
+		return true
+	}
 	v.reading = true // no watch begins any more
 	v.unwatch()
 	v.cancel()
+	return false
 }
