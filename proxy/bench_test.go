@@ -82,7 +82,7 @@ func (w *benchWriter) EnableFullDuplex() error          { return nil }
 func (w *benchWriter) FlushError() error                { return nil }
 
 // BenchmarkHandler is what the proxy itself costs a PUT of 1 KiB, without
-// net/http around it and without a store behind it.
+// a server around it and without a store behind it.
 func BenchmarkHandler(b *testing.B) {
 	for _, c := range []struct {
 		name          string
@@ -111,7 +111,7 @@ func BenchmarkHandler(b *testing.B) {
 
 // BenchmarkConnections is a PUT of 1 KiB over 64 connections and loopback to an
 // HTTP store: what users see, but for the ledger. Client and store allocate
-// next to nothing, so what is reported is net/http's, the proxy's and the
+// next to nothing, so what is reported is the server's, the proxy's and the
 // upstream's.
 func BenchmarkConnections(b *testing.B) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ func TestTokensAreJudged(t *testing.T) {
 	w.says("HEAD /a\nX-Fencing-Token: 4", want{status: 412, reason: fence.StaleToken, highest: "5"})
 	w.says("DELETE /a\nX-Fencing-Token: 4", want{status: 412, reason: fence.StaleToken, resource: "/a", token: "4", highest: "5"})
 	w.says("PUT /a\n\nv", want{status: 428, reason: fence.TokenMissing, resource: "/a", highest: "5"})
-	w.says("PUT /b c\n\nv", want{status: 400, closes: true}) // net/http's own: not a request line
+	w.says("PUT /b c\n\nv", want{status: 400, closes: true}) // the server's own: not a request line
 	w.says("PUT /b%20c\n\nv", want{status: 428, reason: fence.TokenMissing, resource: "/b%20c"})
 	w.says("GET /a", read)
 	w.saw("PUT /a", "PUT /a", "GET /a")

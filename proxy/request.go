@@ -77,8 +77,8 @@ func (p *Proxy) understand(q *request, r *http.Request) (ref *Refusal) {
 }
 
 // checkLength refuses what an HTTP/1.0 client stores without a length (RFC 1945
-// section 7.2.2). That version has no chunks, so net/http drops a
-// Transfer-Encoding, and would store nothing and read the body as requests.
+// section 7.2.2). That version has no chunks, so a Transfer-Encoding counts for
+// nothing, and nothing would be stored.
 func checkLength(r *http.Request, in protocol.Intent) *Refusal {
 	if r.ProtoAtLeast(1, 1) || !in.Stores || r.Header["Content-Length"] != nil {
 		return nil

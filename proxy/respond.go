@@ -130,37 +130,30 @@ func (x *exchange) send(status int, length int64, body io.Reader) {
 	x.rest()
 }
 
-// head writes the head of an answer whatever has become of the request's body.
-// Left to itself net/http reads an unread body before it writes a header, and
-// so waits for a client that may be slow or waiting for the answer.
+// head writes the head of an answer whatever has become of the request's body:
+// its client may be slow, or wait for the answer. It announces whether the
+// connection ends after it.
 func (x *exchange) head(status int) {
+	h := x.w.Header()
 	if x.observed != "" {
-		x.w.Header().Set(headerObserved, string(x.observed))
+		h.Set(headerObserved, string(x.observed))
 	}
 	if x.bodyUnread() {
-		x.headFirst()
+		_, sized := h["Content-Length"]
+		if !sized {
+			// Its last chunk would come only after rest: let the end of the
+			// connection be its end.
+			h.Set("Transfer-Encoding", "identity")
+		}
+		if !sized || !x.keeps() {
+			h.Set("Connection", "close")
+		}
 	}
 	x.w.WriteHeader(status)
 }
 
-// headFirst makes net/http send the answer before it has read the body, and
-// announces whether the connection ends after it.
-func (x *exchange) headFirst() {
-	h := x.w.Header()
-	_, sized := h["Content-Length"]
-	if !sized {
-		// Its last chunk would come only after rest: let the end of the
-		// connection be its end.
-		h.Set("Transfer-Encoding", "identity")
-	}
-	if x.rc.EnableFullDuplex() != nil || !sized || !x.keeps() {
-		h.Set("Connection", "close")
-	}
-}
-
-// hurry gives the client a while to take what is written next. It stays in
-// force for what net/http still holds when the handler ends, which lifts it
-// before the connection's next request.
+// hurry gives the client a while to take what is written next, also for what the
+// server still holds when the handler ends.
 func (x *exchange) hurry() { _ = x.rc.SetWriteDeadline(time.Now().Add(x.patience)) }
 
 // rest comes after an answer. It reads what is left of the request's body if
@@ -193,7 +186,7 @@ func (x *exchange) rest() {
 
 // linger closes the connection so that the client can read the answer although
 // it still sends: our end first, then for a while reading on (RFC 9112 section
-// 9.6). Had net/http gone on, what remains could be taken for a request.
+// 9.6).
 func (x *exchange) linger() {
 	conn, _, err := x.rc.Hijack()
 	if err != nil && !x.bodyUnread() {

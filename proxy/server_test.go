@@ -38,7 +38,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	w.saw("GET /1", "GET /2")
 	first.Close()
 	third.gets("GET /3", read)
-	// What was taken over from net/http gives its place back too.
+	// What was taken over from the server gives its place back too.
 	much := "PUT /a\nContent-Length: 1073741824"
 	third.asks(much, closing(missing))
 	w.dial().asks("GET /4", read)

@@ -122,7 +122,7 @@ func checkHops(r *http.Request) *Refusal {
 			}
 		}
 	}
-	// net/http moves what a Trailer header announces to r.Trailer, but only
+	// The server moves what a Trailer header announces to r.Trailer, but only
 	// where a trailer can come; elsewhere it is as wrong.
 	for _, line := range r.Header["Trailer"] {
 		for name := range strings.SplitSeq(line, ",") {

@@ -25,7 +25,7 @@ func TestAmbiguousPaths(t *testing.T) {
 			w.says(method+" http://fence.test"+target, a)
 		}
 	}
-	// These net/http itself refuses, with its bare 400.
+	// These the server itself refuses, with its bare 400.
 	for _, target := range []string{"/%", "/a%4", "/%zz", "/a\x00b", "/a\x7fb", "/a b", "/a?x y"} {
 		w.says("GET "+target, want{status: 400, closes: true})
 	}
