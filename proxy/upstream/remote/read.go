@@ -37,21 +37,17 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 		return fence.NotSent, err
 	}
 	defer u.running.Done()
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	patience := time.AfterFunc(u.opts.ReadTimeout, func() {
-		cancel(fmt.Errorf("no answer after %v: %w", u.opts.ReadTimeout, context.DeadlineExceeded))
-	})
-	defer patience.Stop()
+	ctx := r.Context()
+	m.end, m.patient = time.Now().Add(u.opts.ReadTimeout), true
 	c, res, err := u.ask(ctx, m)
+	if err != nil && !time.Now().Before(m.end) {
+		err = fmt.Errorf("no answer after %v: %w: %w", u.opts.ReadTimeout, context.DeadlineExceeded, err)
+	}
 	if c == nil {
 		return fence.NotSent, err
 	}
 	status, end := 0, broken
 	defer func() { u.finish(c, m, status, end) }()
-	if err == nil && !patience.Stop() {
-		err = errors.New("the answer came too late")
-	}
 	if err != nil {
 		sendErr := c.end()
 		if !c.wrote() {
@@ -59,6 +55,7 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 		}
 		return fence.Uncertain, u.explain(ctx, err)
 	}
+	c.socket.until(time.Time{}, c.unbind == nil) // the body may take longer
 	trim(res.Header)
 	maps.Copy(w.Header(), res.Header)
 	w.WriteHeader(res.StatusCode)
