@@ -56,7 +56,6 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 		return fence.Uncertain, u.explain(ctx, err)
 	}
 	c.socket.until(time.Time{}, c.unbind == nil) // the body may take longer
-	trim(res.Header)
 	maps.Copy(w.Header(), res.Header)
 	w.WriteHeader(res.StatusCode)
 	if err := c.stream(w, res.Body); err != nil {

@@ -23,6 +23,11 @@ func (c *conn) receive(method string) (*http.Response, error) {
 	if c.secure == nil {
 		c.start = received - int64(len(c.in.held()))
 	}
+	if a := c.receiveSimple(method); a != nil {
+		c.headLeft = -1
+		c.keeps = a.keeps
+		return &a.Response, nil
+	}
 	res, err := c.receiveOne(method)
 	switch {
 	case err != nil:
@@ -37,6 +42,7 @@ func (c *conn) receive(method string) (*http.Response, error) {
 	default:
 		c.headLeft = -1
 		c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)
+		trim(res.Header)
 	}
 	return res, nil
 }
