@@ -54,7 +54,7 @@ type spooled struct {
 	reserved *budget // of which it has memoryBody, nil if none
 	pooled   *[]byte // memory is of pools
 	more     [1]byte // to find out that there is no more
-	bytes    bytes.Reader
+	bytes    bytes.Buffer
 }
 
 // smallBody is what any body may take of memory. It is also how much a declared
@@ -164,7 +164,7 @@ func spoolError(err error) error {
 // reader returns the body from its start.
 func (b *spooled) reader() io.Reader {
 	if b.file == nil {
-		b.bytes.Reset(b.memory)
+		b.bytes = *bytes.NewBuffer(b.memory) // a store may take Bytes as they are
 		return &b.bytes
 	}
 	return io.NewSectionReader(b.file, 0, b.size)

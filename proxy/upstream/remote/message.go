@@ -40,16 +40,27 @@ type inMemory interface{ Bytes() []byte }
 // than from behind the head, in bytes.
 const apart = 8 << 10
 
-// message returns the request r. Its release must be called.
+// messages holds those not in use.
+var messages = sync.Pool{New: func() any { return new(message) }}
+
+// message returns the request r. Its free must be called.
 func (u *Remote) message(r *http.Request, body io.Reader, size int64) (*message, error) {
-	m := &message{method: r.Method, size: size, body: body, left: size, buf: buffers.Get().(*buffer)}
+	m := messages.Get().(*message)
+	*m = message{method: r.Method, size: size, body: body, left: size, buf: buffers.Get().(*buffer)}
 	m.copies = len(r.Header["X-Amz-Copy-Source"]) > 0
 	var err error
 	if m.buf.b, err = u.head(m.buf.b[:0], r, size); err != nil {
-		m.release()
+		m.free()
 		return nil, err
 	}
 	return m, nil
+}
+
+// free gives m back, of which nothing is sent any more. It may not be used again.
+func (m *message) free() {
+	m.release()
+	*m = message{}
+	messages.Put(m)
 }
 
 // release gives the memory of a message back that is not being sent. It may be

@@ -32,7 +32,7 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 	if err != nil {
 		return fence.NotSent, err
 	}
-	defer m.release()
+	defer m.free()
 	if err := u.enter(); err != nil {
 		return fence.NotSent, err
 	}

@@ -123,6 +123,11 @@ func (c *conn) send(m *message, n int) error {
 			return err
 		}
 	}
+	if m.left > 0 && c.secure == nil {
+		if err := c.sendFile(m); err != nil {
+			return err
+		}
+	}
 	if m.left == 0 {
 		return nil
 	}
@@ -139,6 +144,30 @@ func (c *conn) send(m *message, n int) error {
 		}
 	}
 	return nil
+}
+
+// sendFile writes of a body that lies in a file what the kernel can send from
+// there by itself. What it leaves, for whatever reason, has to be read.
+func (c *conn) sendFile(m *message) error {
+	section, ok := m.body.(*io.SectionReader)
+	if !ok || m.arrive {
+		return nil
+	}
+	outer, start, size := section.Outer()
+	file, ok := outer.(*os.File)
+	if !ok {
+		return nil
+	}
+	at, err := section.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil
+	}
+	n, err := c.socket.sendFile(file, start+at, min(m.left, size-at))
+	m.left -= n
+	if _, seekErr := section.Seek(n, io.SeekCurrent); seekErr != nil {
+		err = errors.Join(err, seekErr)
+	}
+	return err
 }
 
 func bodyError(err error) error { return fmt.Errorf("the body to send: %w", err) }

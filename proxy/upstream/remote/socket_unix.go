@@ -14,7 +14,8 @@ const canPeek = true
 // writing is a write in progress. It is kept with its socket so that writes
 // allocate nothing.
 type writing struct {
-	left     [2][]byte // one after the other
+	left     [2][]byte                 // one after the other
+	send     func(fd int) (int, error) // is called instead, if it is not nil
 	n        int
 	err      error
 	all, now func(fd uintptr) (done bool)
@@ -221,9 +222,12 @@ func (s *socket) writeOnce(fd int) (silent bool) {
 	}
 	for {
 		var n int
-		if len(w.left[1]) > 0 {
+		switch {
+		case w.send != nil:
+			n, w.err = w.send(fd)
+		case len(w.left[1]) > 0:
 			n, w.err = gather(fd, w.left[:])
-		} else {
+		default:
 			n, w.err = syscall.Write(fd, w.left[0])
 		}
 		if n > 0 {

@@ -29,7 +29,7 @@ func (u *Remote) Write(ctx context.Context, r *http.Request, body io.Reader, siz
 }
 
 func (u *Remote) write(ctx context.Context, m *message) (*http.Response, fence.Outcome, error) {
-	defer m.release()
+	defer m.free()
 	if err := u.enter(); err != nil {
 		return nil, fence.NotSent, err
 	}
