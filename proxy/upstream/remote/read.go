@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,11 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 	if err != nil {
 		return fence.NotSent, err
 	}
-	m, err := u.message(r, question, question.Size())
+	var body io.Reader
+	if len(question) > 0 {
+		body = bytes.NewBuffer(question)
+	}
+	m, err := u.message(r, body, int64(len(question)))
 	if err != nil {
 		return fence.NotSent, err
 	}
