@@ -54,7 +54,7 @@ type spooled struct {
 	reserved *budget // of which it has memoryBody, nil if none
 	pooled   *[]byte // memory is of pools
 	more     [1]byte // to find out that there is no more
-	bytes    bytes.Reader
+	bytes    bytes.Buffer
 }
 
 // smallBody is what any body may take of memory. It is also how much a declared
@@ -117,7 +117,10 @@ func (s *spool) take(out *spooled, body io.Reader, declared int64) error {
 		if s != nil {
 			out.reserved = &s.memory
 		}
-		_, err = io.CopyN(buf, body, memoryBody-smallBody)
+		if declared <= memoryBody {
+			buf.Grow(max(0, int(declared)-buf.Len()) + bytes.MinRead)
+			_, err = io.CopyN(buf, body, memoryBody-smallBody)
+		}
 	}
 	switch {
 	case err == io.EOF:
@@ -130,15 +133,25 @@ func (s *spool) take(out *spooled, body io.Reader, declared int64) error {
 		return bodyError{&Refusal{Reason: reasonBodyLarge,
 			Detail: "A body that is not to be stored has at most 1 MiB here. Nothing was sent to the store."}}
 	}
-	if err := s.toFile(out, io.MultiReader(buf, body)); err != nil {
+	if err := s.toFile(out, buf.Bytes(), body); err != nil {
 		out.drop()
 		return spoolError(err)
 	}
 	return nil
 }
 
-// toFile takes a body in that is too large for memory.
-func (s *spool) toFile(out *spooled, body io.Reader) (err error) {
+// piece is how much of a body is written to its file at once, in bytes, if there
+// is memory for it: the kernel then keeps it in larger pages, and looks for room
+// less often.
+const piece = 256 << 10
+
+var pieces = sync.Pool{New: func() any {
+	b := make([]byte, piece)
+	return &b
+}}
+
+// toFile takes a body in that is too large for memory; begun is its beginning.
+func (s *spool) toFile(out *spooled, begun []byte, body io.Reader) (err error) {
 	if out.file, err = os.CreateTemp(s.dir, spoolPrefix); err != nil {
 		return err
 	}
@@ -146,9 +159,29 @@ func (s *spool) toFile(out *spooled, body io.Reader) (err error) {
 	if err := os.Remove(out.file.Name()); err != nil {
 		return err
 	}
-	out.size, err = io.Copy(out.file, body)
-	out.unreserve()
-	return err
+	memory := begun[:cap(begun)]
+	if out.reserved != nil {
+		defer out.unreserve()
+		kept := pieces.Get().(*[]byte)
+		defer pieces.Put(kept)
+		memory = *kept
+	}
+	for next := begun; ; {
+		n, writeErr := out.file.Write(next)
+		out.size += int64(n)
+		if writeErr != nil || err == io.EOF {
+			return writeErr
+		}
+		for n = 0; n < len(memory) && err == nil; {
+			var m int
+			m, err = body.Read(memory[n:])
+			n += m
+		}
+		if err != nil && err != io.EOF {
+			return err
+		}
+		next = memory[:n]
+	}
 }
 
 // spoolError turns a full disk into the refusal it means.
@@ -164,7 +197,7 @@ func spoolError(err error) error {
 // reader returns the body from its start.
 func (b *spooled) reader() io.Reader {
 	if b.file == nil {
-		b.bytes.Reset(b.memory)
+		b.bytes = *bytes.NewBuffer(b.memory) // a store may take Bytes as they are
 		return &b.bytes
 	}
 	return io.NewSectionReader(b.file, 0, b.size)

@@ -38,26 +38,35 @@ func trim(h http.Header) {
 // takeIn reads the body of an answer into memory. Of one that cannot be had
 // whole nothing is left, nor of what describes it.
 func takeIn(res *http.Response) ending {
-	var content []byte
-	var err error
-	if res.Body != http.NoBody {
-		content, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	}
+	content, err := contentOf(res)
 	end := marked
 	switch {
 	case err != nil || len(content) > maxAnswer:
 		end, content = broken, nil
-		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Range", "Content-Type"} {
+		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Range"} {
 			res.Header.Del(name)
 		}
+		res.Header["Content-Type"] = nil // as trim
 	case res.ContentLength < 0 && len(res.TransferEncoding) == 0:
 		end = closed
 	}
-	trim(res.Header)
 	res.Body, res.ContentLength = http.NoBody, int64(len(content))
 	if len(content) > 0 {
 		res.Body = io.NopCloser(bytes.NewReader(content))
 	}
 	res.TransferEncoding, res.Trailer = nil, nil
 	return end
+}
+
+// contentOf reads a body, or more of it than we take.
+func contentOf(res *http.Response) ([]byte, error) {
+	switch n := res.ContentLength; {
+	case res.Body == http.NoBody:
+		return nil, nil
+	case n > 0 && n <= inputSize: // more is not given memory for its announcement
+		content := make([]byte, n)
+		_, err := io.ReadFull(res.Body, content)
+		return content, err
+	}
+	return io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 }

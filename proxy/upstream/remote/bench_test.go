@@ -5,11 +5,13 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,8 +20,8 @@ import (
 	"fencegate/fence"
 )
 
-// sink answers PUTs as fast as it can.
-func sink(b *testing.B) string {
+// sink answers as fast as it can: GETs with 1 KiB.
+func sink(b testing.TB) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -40,8 +42,10 @@ func sink(b *testing.B) string {
 func drain(c net.Conn) {
 	defer c.Close()
 	in := bufio.NewReaderSize(c, 64<<10)
+	stored := []byte("HTTP/1.1 201 Created\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 0\r\n\r\n")
+	read := []byte("HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 1024\r\n\r\n" + large[:1024])
 	for {
-		size := 0
+		size, answer := 0, stored
 		for {
 			line, err := in.ReadSlice('\n')
 			if err != nil {
@@ -49,6 +53,9 @@ func drain(c net.Conn) {
 			}
 			if len(line) == 2 {
 				break
+			}
+			if bytes.HasPrefix(line, []byte("GET ")) {
+				answer = read
 			}
 			if name := []byte("Content-Length: "); bytes.HasPrefix(line, name) {
 				for _, digit := range line[len(name) : len(line)-2] {
@@ -59,7 +66,7 @@ func drain(c net.Conn) {
 		if _, err := in.Discard(size); err != nil {
 			return
 		}
-		if _, err := io.WriteString(c, "HTTP/1.1 201 Created\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 0\r\n\r\n"); err != nil {
+		if _, err := c.Write(answer); err != nil {
 			return
 		}
 	}
@@ -74,7 +81,7 @@ func BenchmarkWrite(b *testing.B) {
 	defer server.Close()
 	for _, store := range []struct{ name, url string }{{"sink", sink(b)}, {"nethttp", server.URL}} {
 		for _, size := range []int{1 << 10, 64 << 10, 1 << 20} {
-			body := large[:size]
+			body, bytesOf := large[:size], []byte(large[:size])
 			name := fmt.Sprintf("%s/%dK/", store.name, size>>10)
 			for kind, opts := range map[string]Options{"kept": {Idle: time.Minute}, "once": {}} {
 				b.Run(name+kind, func(b *testing.B) {
@@ -83,14 +90,7 @@ func BenchmarkWrite(b *testing.B) {
 						b.Fatal(err)
 					}
 					defer u.Close()
-					r := request("PUT", "/a", "Content-Type: text/plain", "User-Agent: x", "X-Request-Id: 1")
-					measure(b, size, func() {
-						res, outcome, err := u.Write(b.Context(), r, strings.NewReader(body), int64(size))
-						if err != nil || outcome != fence.Definite {
-							b.Fatal(outcome, err)
-						}
-						res.Body.Close()
-					})
+					measure(b, size, func() { put(b, u, bytes.NewBuffer(bytesOf), size) })
 				})
 			}
 			b.Run(name+"Transport", func(b *testing.B) {
@@ -113,6 +113,96 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 }
+
+var written = request("PUT", "/a", "Content-Type: text/plain", "User-Agent: x", "X-Request-Id: 1")
+
+// put writes as the proxy does.
+func put(t testing.TB, u *Remote, body io.Reader, size int) {
+	ctx := &byDeadline{context.Background(), time.Now().Add(time.Minute)}
+	res, outcome, err := u.Write(ctx, written, body, int64(size))
+	if err != nil || outcome != fence.Definite {
+		t.Fatal(outcome, err)
+	}
+	res.Body.Close()
+}
+
+// byDeadline is a context that ends by that alone.
+type byDeadline struct {
+	context.Context
+	end time.Time
+}
+
+func (d *byDeadline) EndsByDeadline() {}
+
+func (d *byDeadline) Deadline() (time.Time, bool) { return d.end, true }
+
+func (d *byDeadline) Err() error {
+	if time.Now().Before(d.end) {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// BenchmarkFile writes 8 MiB that lie in a file.
+func BenchmarkFile(b *testing.B) {
+	file := fileOf(b, large[:8<<20])
+	u, err := Open(sink(b), Options{Idle: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer u.Close()
+	for name, body := range map[string]func() io.Reader{
+		"sent":   func() io.Reader { return io.NewSectionReader(file, 0, 8<<20) },
+		"copied": func() io.Reader { return struct{ io.Reader }{io.NewSectionReader(file, 0, 8<<20)} },
+	} {
+		b.Run(name, func(b *testing.B) { measure(b, 8<<20, func() { put(b, u, body(), 8<<20) }) })
+	}
+}
+
+// fileOf returns an open file with this content, and no name.
+func fileOf(t testing.TB, content string) *os.File {
+	t.Helper()
+	file, err := os.CreateTemp(t.TempDir(), "body")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	if _, err := file.WriteString(content); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// BenchmarkRead reads 1 KiB. The client's context can end.
+func BenchmarkRead(b *testing.B) {
+	u, err := Open(sink(b), Options{Idle: time.Minute})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer u.Close()
+	r := request("GET", "/a", "User-Agent: x").WithContext(b.Context())
+	r.Body = http.NoBody
+	measure(b, 1<<10, func() {
+		w := &discarder{header: http.Header{}}
+		if outcome, err := u.Read(w, r); err != nil || outcome != fence.Definite || w.n != 1<<10 {
+			b.Fatal(outcome, err, w.n)
+		}
+	})
+}
+
+// discarder is a ResponseWriter that counts.
+type discarder struct {
+	header http.Header
+	n      int
+}
+
+func (d *discarder) Header() http.Header { return d.header }
+func (d *discarder) WriteHeader(int)     {}
+func (d *discarder) Write(b []byte) (int, error) {
+	d.n += len(b)
+	return len(b), nil
+}
+func (d *discarder) FlushError() error { return nil }
 
 func measure(b *testing.B, size int, write func()) {
 	b.ReportAllocs()

@@ -28,23 +28,25 @@ type conn struct {
 	under  *records  // below it
 	cut    func()    // socket.cut
 
-	in     *bufio.Reader // of arrivals
-	head   []byte        // of an answer
+	in     *input        // what has arrived
+	told   string        // the last head that was simple
+	fixed  fixed         // the body of such an answer
+	head   []byte        // of another answer
 	unread []byte        // of head, by result
-	result *bufio.Reader // of the answer: head, and then what follows in in
+	result *bufio.Reader // of the answer: head, and then what follows in in; nil: not needed yet
 	asked  http.Request  // what ReadResponse has to know
 
-	idle  time.Time // since when, while it is in the pool
-	timed bool      // the socket has a deadline
+	idle time.Time // since when, while it is in the pool
 
 	exchange
 }
 
 // exchange is what a connection knows of the request that it serves.
 type exchange struct {
-	used     bool        // the connection has served others before
-	before   int64       // bytes on the socket before the request
-	unbind   func() bool // from its context
+	used     bool  // the connection has served others before
+	before   int64 // bytes on the socket before the request
+	ctx      context.Context
+	unbind   func() bool // from ctx
 	headLeft int64       // of maxHead; < 0: the head has been read
 	answered int64       // the socket's count when the final answer began
 	start    int64       // where on the socket that answer began; with TLS: or earlier
@@ -84,8 +86,9 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 		}
 		c.text = c.secure
 	}
-	c.in = bufio.NewReader(arrivals{c})
-	c.result = bufio.NewReader(answerText{c})
+	c.in = newInput(arrivals{c})
+	c.fixed.in = c.in
+	s.late = c.watch
 	if !u.own(c) {
 		s.cut()
 		return nil, ErrClosed
@@ -93,27 +96,27 @@ func (u *Remote) dial(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// bind begins an exchange, which is cut when ctx ends.
-func (c *conn) bind(ctx context.Context, used bool) {
-	c.exchange = exchange{used: used, before: c.socket.count(), headLeft: maxHead}
-	c.socket.forget()
+// bind begins the exchange of m, which is cut when ctx ends.
+func (c *conn) bind(ctx context.Context, m *message, used bool) {
+	// Of a new connection with TLS begin looks what has arrived.
+	before := c.socket.begin(used || c.secure == nil)
+	c.exchange = exchange{used: used, before: before, headLeft: maxHead, ctx: ctx}
 	if c.secure != nil {
-		_, c.start = c.socket.arrived()
+		_, _, c.start = c.socket.progress()
 		c.loose = !used && c.secure.ConnectionState().Version != tls.VersionTLS12 // session tickets
 	}
-	if used || c.secure == nil {
-		c.socket.expectSilence() // else begin looks
-	}
-	var deadline time.Time
+	end := m.end
 	if d, ok := ctx.(timed); ok {
-		deadline, _ = d.Deadline()
-	} else if ctx.Done() != nil {
-		c.unbind = context.AfterFunc(ctx, c.cut)
+		end, _ = d.Deadline()
+	} else if !m.patient {
+		c.watch()
 	}
-	if !deadline.IsZero() || c.timed {
-		c.timed = !deadline.IsZero()
-		_ = c.socket.tcp.SetDeadline(deadline) // an error shows in what is done next
-	}
+	c.socket.until(end, m.patient)
+}
+
+// watch has the exchange cut when its context ends.
+func (c *conn) watch() {
+	c.unbind = context.AfterFunc(c.ctx, c.cut)
 }
 
 // timed is a context that ends by its deadline alone: the socket can have that,
@@ -162,8 +165,8 @@ func (c *conn) over() bool {
 // began. That an answer was read late does not make it late: what had arrived
 // before the last write is known too.
 func (c *conn) whole() bool {
-	ahead, _ := c.socket.arrived()
-	return c.over() && c.sendErr == nil && c.answered == c.socket.count() && (c.loose || ahead <= c.start)
+	written, ahead, _ := c.socket.progress()
+	return c.over() && c.sendErr == nil && c.answered == written && (c.loose || ahead <= c.start)
 }
 
 // wrote reports whether any byte of the request was given to the kernel.

@@ -41,15 +41,15 @@ func handOver(url string) {
 	if err != nil {
 		panic(err)
 	}
-	c, err := u.connect(context.Background())
-	if err != nil {
-		panic(err)
-	}
 	m, err := u.message(request("PUT", "/a"), strings.NewReader(large), childBody)
 	if err != nil {
 		panic(err)
 	}
-	if err := m.fill(); err != nil {
+	c, err := u.connect(context.Background(), m)
+	if err != nil {
+		panic(err)
+	}
+	if err := m.fill(true); err != nil {
 		panic(err)
 	}
 	go c.ask(m)
@@ -129,7 +129,7 @@ func TestSocketOptions(t *testing.T) {
 		s := newStore(t, func(p *peer) { p.rest() })
 		s.maybe = true
 		u := open(t, s.url(), Options{Settle: settle})
-		c, err := u.connect(t.Context())
+		c, err := u.connect(t.Context(), new(message))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -136,7 +136,7 @@ func TestEarlyAnswerThatIsReadLate(t *testing.T) {
 			p.rest()
 		})
 		u := open(t, s.url(), Options{Idle: time.Minute})
-		late, err := u.connect(t.Context())
+		late, err := u.connect(t.Context(), new(message))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +174,7 @@ func TestEarlyAnswerThatIsReadLateWithTLS(t *testing.T) {
 		})
 		u := open(t, "https://"+s.Addr().String(), Options{CAFile: ca.file, ServerName: "store.example", Idle: time.Minute})
 		u.warm(t)
-		late, err := u.connect(t.Context())
+		late, err := u.connect(t.Context(), new(message))
 		if err != nil {
 			t.Fatal(err)
 		}

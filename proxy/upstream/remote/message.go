@@ -1,67 +1,109 @@
 package remote
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // message is a request that is to be sent.
 type message struct {
-	method string
-	size   int64 // of the body; -1: not known, sent in chunks
-	arrive bool  // the body is still arriving: nothing of it is kept back
+	method  string
+	size    int64     // of the body; -1: not known, sent in chunks
+	arrive  bool      // the body is still arriving: nothing of it is kept back
+	copies  bool      // it has X-Amz-Copy-Source
+	end     time.Time // when the exchange ends, if ctx does not; zero: never
+	patient bool      // nothing depends on its being cut at once when ctx ends
 
-	buf    *bytes.Buffer // the head, and what of the body goes out with it
+	buf    *buffer // the head, and what of the body goes out with it
+	held   []byte  // more of it, which is in memory already
 	filled bool
-	body   io.Reader // what is not in buf
+	body   io.Reader // what is neither in buf nor in held
 	left   int64     // bytes of that, or -1
 }
 
-// buffers holds those of messages, each of about chunk bytes or less.
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+// buffer is memory of a message.
+type buffer struct{ b []byte }
 
-// message returns the request r. Its release must be called.
+// buffers holds those not in use, each of about chunk bytes or less.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// inMemory is a body that need not be copied: Bytes is what is left of it, as
+// that of a bytes.Buffer, and stays what it is as long as nothing is read.
+type inMemory interface{ Bytes() []byte }
+
+// apart is how large a body has to be to be cheaper to send from where it is
+// than from behind the head, in bytes.
+const apart = 8 << 10
+
+// messages holds those not in use.
+var messages = sync.Pool{New: func() any { return new(message) }}
+
+// message returns the request r. Its free must be called.
 func (u *Remote) message(r *http.Request, body io.Reader, size int64) (*message, error) {
-	m := &message{method: r.Method, size: size, body: body, left: size, buf: buffers.Get().(*bytes.Buffer)}
-	m.buf.Reset()
-	if err := u.head(m.buf, r, size); err != nil {
-		m.release()
+	m := messages.Get().(*message)
+	*m = message{method: r.Method, size: size, body: body, left: size, buf: buffers.Get().(*buffer)}
+	m.copies = len(r.Header["X-Amz-Copy-Source"]) > 0
+	var err error
+	if m.buf.b, err = u.head(m.buf.b[:0], r, size); err != nil {
+		m.free()
 		return nil, err
 	}
 	return m, nil
 }
 
+// free gives m back, of which nothing is sent any more. It may not be used again.
+func (m *message) free() {
+	m.release()
+	*m = message{}
+	messages.Put(m)
+}
+
 // release gives the memory of a message back that is not being sent. It may be
 // called again.
 func (m *message) release() {
-	if m.buf != nil && m.buf.Cap() <= 2*chunk {
+	if m.buf != nil && cap(m.buf.b) <= 2*chunk {
 		buffers.Put(m.buf)
 	}
-	m.buf = nil
+	m.buf, m.held = nil, nil
 }
 
-// fill reads what of a body that has arrived goes out with the head. It reads
-// it once, however often it is called.
-func (m *message) fill() error {
+// length is how much fill has made ready, in bytes.
+func (m *message) length() int { return len(m.buf.b) + len(m.held) }
+
+// fill makes ready what of a body that has arrived goes out with the head. It
+// reads it once, however often it is called.
+func (m *message) fill(plain bool) error {
 	if m.filled {
 		return nil
 	}
 	m.filled = true
-	n := min(m.left, int64(chunk-m.buf.Len()))
-	if m.arrive || n <= 0 {
+	if m.arrive || m.left <= 0 {
 		return nil
 	}
-	m.buf.Grow(int(n))
-	b := m.buf.AvailableBuffer()[:n]
-	got, err := io.ReadFull(m.body, b)
+	if body, ok := m.body.(inMemory); ok && gathers && plain && m.left > apart {
+		held := body.Bytes()
+		if int64(len(held)) < m.left {
+			return m.short(m.left - int64(len(held)))
+		}
+		m.held, m.left = held[:m.left], 0
+		return nil
+	}
+	n := int(min(m.left, int64(chunk-len(m.buf.b))))
+	if n <= 0 {
+		return nil
+	}
+	head := len(m.buf.b)
+	m.buf.b = slices.Grow(m.buf.b, n)
+	got, err := io.ReadFull(m.body, m.buf.b[head:head+n])
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = m.short(m.size - int64(got))
 	}
-	m.buf.Write(b[:got])
+	m.buf.b = m.buf.b[:head+got]
 	m.left -= int64(got)
 	return err
 }

@@ -30,21 +30,27 @@ func (u *Remote) own(c *conn) bool {
 	return !u.closed
 }
 
-// connect returns a connection for one request: the one used last, whose peer
+// connect returns a connection for m: the one used last, whose peer
 // is the least likely to have given it up, or a new one.
-func (u *Remote) connect(ctx context.Context) (*conn, error) {
-	if cause := context.Cause(ctx); cause != nil {
-		return nil, u.explain(ctx, cause)
+func (u *Remote) connect(ctx context.Context, m *message) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, u.explain(ctx, err)
 	}
 	if c := u.takeIdle(); c != nil {
-		c.bind(ctx, true)
+		c.bind(ctx, m, true)
 		return c, nil
 	}
-	c, err := u.dial(ctx)
+	dialing := ctx
+	if !m.end.IsZero() {
+		var cancel context.CancelFunc
+		dialing, cancel = context.WithDeadline(ctx, m.end)
+		defer cancel()
+	}
+	c, err := u.dial(dialing)
 	if err != nil {
 		return nil, err
 	}
-	c.bind(ctx, false)
+	c.bind(ctx, m, false)
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,30 +29,30 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 	if err != nil {
 		return fence.NotSent, err
 	}
-	m, err := u.message(r, question, question.Size())
+	var body io.Reader
+	if len(question) > 0 {
+		body = bytes.NewBuffer(question)
+	}
+	m, err := u.message(r, body, int64(len(question)))
 	if err != nil {
 		return fence.NotSent, err
 	}
-	defer m.release()
+	defer m.free()
 	if err := u.enter(); err != nil {
 		return fence.NotSent, err
 	}
 	defer u.running.Done()
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
-	patience := time.AfterFunc(u.opts.ReadTimeout, func() {
-		cancel(fmt.Errorf("no answer after %v: %w", u.opts.ReadTimeout, context.DeadlineExceeded))
-	})
-	defer patience.Stop()
+	ctx := r.Context()
+	m.end, m.patient = time.Now().Add(u.opts.ReadTimeout), true
 	c, res, err := u.ask(ctx, m)
+	if err != nil && !time.Now().Before(m.end) {
+		err = fmt.Errorf("no answer after %v: %w: %w", u.opts.ReadTimeout, context.DeadlineExceeded, err)
+	}
 	if c == nil {
 		return fence.NotSent, err
 	}
 	status, end := 0, broken
 	defer func() { u.finish(c, m, status, end) }()
-	if err == nil && !patience.Stop() {
-		err = errors.New("the answer came too late")
-	}
 	if err != nil {
 		sendErr := c.end()
 		if !c.wrote() {
@@ -59,7 +60,7 @@ func (u *Remote) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, er
 		}
 		return fence.Uncertain, u.explain(ctx, err)
 	}
-	trim(res.Header)
+	c.socket.until(time.Time{}, c.unbind == nil) // the body may take longer
 	maps.Copy(w.Header(), res.Header)
 	w.WriteHeader(res.StatusCode)
 	if err := c.stream(w, res.Body); err != nil {

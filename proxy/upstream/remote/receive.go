@@ -13,13 +13,20 @@ import (
 // receive returns the next answer. An informational one (below 200) is none
 // yet.
 func (c *conn) receive(method string) (*http.Response, error) {
-	if _, err := c.in.Peek(1); err != nil {
-		return nil, noAnswer(err)
+	if len(c.in.held()) == 0 {
+		if err := c.in.fill(); err != nil {
+			return nil, noAnswer(err)
+		}
 	}
-	c.answered = c.socket.count()
+	var received int64
+	c.answered, _, received = c.socket.progress()
 	if c.secure == nil {
-		_, received := c.socket.arrived()
-		c.start = received - int64(c.in.Buffered())
+		c.start = received - int64(len(c.in.held()))
+	}
+	if a := c.receiveSimple(method); a != nil {
+		c.headLeft = -1
+		c.keeps = a.keeps
+		return &a.Response, nil
 	}
 	res, err := c.receiveOne(method)
 	switch {
@@ -35,6 +42,7 @@ func (c *conn) receive(method string) (*http.Response, error) {
 	default:
 		c.headLeft = -1
 		c.keeps = res.ProtoMinor == 1 && !res.Close && c.seen.plain(res)
+		trim(res.Header)
 	}
 	return res, nil
 }
@@ -45,6 +53,9 @@ func (c *conn) receiveOne(method string) (*http.Response, error) {
 		return nil, err
 	}
 	c.unread = c.head
+	if c.result == nil {
+		c.result = bufio.NewReader(answerText{c})
+	}
 	c.result.Reset(answerText{c})
 	c.asked.Method = method
 	res, err := http.ReadResponse(c.result, &c.asked)
@@ -77,7 +88,7 @@ func (c *conn) receiveOne(method string) (*http.Response, error) {
 func (c *conn) receiveHead() error {
 	c.head, c.seen = c.head[:0], framing{interim: c.seen.interim}
 	for start := 0; ; {
-		part, err := c.in.ReadSlice('\n')
+		part, err := c.in.line()
 		c.head = append(c.head, part...)
 		if err == bufio.ErrBufferFull {
 			continue
@@ -107,7 +118,13 @@ func (a answerText) Read(b []byte) (int, error) {
 }
 
 // pending is how much of an answer has arrived but was not yet read, at least.
-func (c *conn) pending() int { return len(c.unread) + c.result.Buffered() + c.in.Buffered() }
+func (c *conn) pending() int {
+	n := len(c.unread) + len(c.in.held())
+	if c.result != nil {
+		n += c.result.Buffered()
+	}
+	return n
+}
 
 // noAnswer says what an error means before an answer.
 func noAnswer(err error) error {

@@ -1,82 +1,140 @@
 package remote
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
-// ours are the request headers that concern this connection only: we write
-// them ourselves or not at all.
-var ours = map[string]bool{
-	"Host": true, "Content-Length": true, "Transfer-Encoding": true, "Connection": true,
-	"Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Trailer": true, "Upgrade": true,
-	"Expect": true, "Http2-Settings": true,
+// ours reports whether a request header concerns this connection only: those we
+// write ourselves or not at all.
+func ours(name string) bool {
+	switch name {
+	case "Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "Te",
+		"Trailer", "Upgrade", "Expect", "Http2-Settings":
+		return true
+	}
+	return false
 }
 
-// sized are the methods that always tell the length of their body, 0 included
+// sized reports whether a method always tells the length of its body, 0 included
 // (RFC 9110 section 8.6).
-var sized = map[string]bool{"PUT": true, "POST": true, "PATCH": true, "PROPPATCH": true}
+func sized(method string) bool {
+	switch method {
+	case "PUT", "POST", "PATCH", "PROPPATCH":
+		return true
+	}
+	return false
+}
 
-// head writes to b what goes out before a body of size bytes, or before one
+// head appends to b what goes out before a body of size bytes, or before one
 // in chunks if size is -1. Target and
 // Host are taken as they are, so what would end a line early is refused.
-func (u *Remote) head(b *bytes.Buffer, r *http.Request, size int64) error {
+func (u *Remote) head(b []byte, r *http.Request, size int64) ([]byte, error) {
 	host := u.host
 	if u.opts.HostKeep {
 		host = r.Host
 	}
 	switch {
 	case !token(r.Method):
-		return fmt.Errorf("the method %q cannot be sent", r.Method)
+		return b, fmt.Errorf("the method %q cannot be sent", r.Method)
 	case !strings.HasPrefix(r.RequestURI, "/") || !visible(r.RequestURI):
-		return fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
+		return b, fmt.Errorf("the request target %q cannot be sent", r.RequestURI)
 	case !visible(host):
-		return fmt.Errorf("the host %q cannot be sent", host)
+		return b, fmt.Errorf("the host %q cannot be sent", host)
 	}
-	for _, text := range [...]string{r.Method, " ", u.prefix, r.RequestURI, " HTTP/1.1\r\nHost: ", host, "\r\n"} {
-		b.WriteString(text)
-	}
+	b = append(b, r.Method...)
+	b = append(b, ' ')
+	b = append(b, u.prefix...)
+	b = append(b, r.RequestURI...)
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	b = append(b, host...)
+	b = append(b, "\r\n"...)
 	if size < 0 {
-		b.WriteString("Transfer-Encoding: chunked\r\n")
-	} else if size > 0 || sized[r.Method] {
-		b.WriteString("Content-Length: ")
-		b.Write(strconv.AppendInt(b.AvailableBuffer(), size, 10))
-		b.WriteString("\r\n")
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+	} else if size > 0 || sized(r.Method) {
+		b = append(b, "Content-Length: "...)
+		b = strconv.AppendInt(b, size, 10)
+		b = append(b, "\r\n"...)
 	}
 	for name, lines := range r.Header {
-		if ours[name] {
+		if ours(name) {
 			continue
 		}
 		if !token(name) {
-			return fmt.Errorf("the header name %q cannot be sent", name)
+			return b, fmt.Errorf("the header name %q cannot be sent", name)
 		}
 		for _, line := range lines {
-			if strings.ContainsAny(line, "\r\n\x00") {
-				return fmt.Errorf("the header %s has a value that cannot be sent", name)
+			if !oneLine(line) {
+				return b, fmt.Errorf("the header %s has a value that cannot be sent", name)
 			}
-			for _, text := range [...]string{name, ": ", strings.Trim(line, " \t"), "\r\n"} {
-				b.WriteString(text)
-			}
+			b = append(b, name...)
+			b = append(b, ": "...)
+			b = append(b, trimBlanks(line)...)
+			b = append(b, "\r\n"...)
 		}
 	}
 	if u.opts.Idle == 0 {
-		b.WriteString("Connection: close\r\n")
+		b = append(b, "Connection: close\r\n"...)
 	}
-	b.WriteString("\r\n")
-	return nil
+	return append(b, "\r\n"...), nil
+}
+
+// kind tells what a byte may be part of.
+var kind = func() (kind [256]byte) {
+	for c := range kind {
+		if c > ' ' && c != 0x7f {
+			kind[c] |= visibleByte
+		}
+		if c > ' ' && c <= '~' && !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, rune(c)) {
+			kind[c] |= tokenByte
+		}
+		if c != '\r' && c != '\n' && c != 0 {
+			kind[c] |= lineByte
+		}
+		if c >= ' ' && c != 0x7f || c == '\t' {
+			kind[c] |= valueByte
+		}
+	}
+	return kind
+}()
+
+const (
+	visibleByte = 1 << iota
+	tokenByte   // RFC 9110 section 5.6.2
+	lineByte    // of a value that we send
+	valueByte   // of a value that we take: RFC 9110 section 5.5
+)
+
+// all reports whether all bytes of s are of a kind.
+func all(s string, of byte) bool {
+	for i := range len(s) {
+		if kind[s[i]]&of == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // visible reports whether s stays one word in a request line or Host header.
-func visible(s string) bool {
-	return strings.IndexFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f }) < 0
-}
+func visible(s string) bool { return all(s, visibleByte) }
 
-// token reports whether s is a method, RFC 9110 section 5.6.2.
-func token(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(c rune) bool {
-		return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c)
-	}) < 0
+// token reports whether s is a method or name.
+func token(s string) bool { return s != "" && all(s, tokenByte) }
+
+// oneLine reports whether s stays the value of one header.
+func oneLine(s string) bool { return all(s, lineByte) }
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }
+
+// trimBlanks returns s without the blanks around it.
+func trimBlanks(s string) string {
+	for len(s) > 0 && blank(s[0]) {
+		s = s[1:]
+	}
+	for len(s) > 0 && blank(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"slices"
 )
 
 // ask sends m and returns its final answer, the body of which is still to be
@@ -16,11 +18,11 @@ import (
 // dead before the kernel has taken a byte, is replaced.
 func (u *Remote) ask(ctx context.Context, m *message) (*conn, *http.Response, error) {
 	for {
-		c, err := u.connect(ctx)
+		c, err := u.connect(ctx, m)
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := m.fill(); err != nil {
+		if err := m.fill(c.secure == nil); err != nil {
 			u.drop(c)
 			return nil, nil, u.explain(ctx, bodyError(err))
 		}
@@ -29,7 +31,7 @@ func (u *Remote) ask(ctx context.Context, m *message) (*conn, *http.Response, er
 			return c, res, nil
 		}
 		u.drop(c)
-		if c.wrote() || !c.used || ctx.Err() != nil {
+		if c.wrote() || !c.used || ctx.Err() != nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			return c, nil, err
 		}
 	}
@@ -39,7 +41,8 @@ func (u *Remote) ask(ctx context.Context, m *message) (*conn, *http.Response, er
 // is sent: storage may answer early. What the kernel takes at once is all that
 // most requests have.
 func (c *conn) ask(m *message) (*http.Response, error) {
-	n, err := c.begin(m.buf.Bytes())
+	size := m.length()
+	n, err := c.begin(m)
 	for errors.Is(err, errUnasked) && !c.used && c.secure == nil {
 		// A new connection that is refused, as by a store with too many.
 		res, receiveErr := c.receive(m.method)
@@ -51,14 +54,14 @@ func (c *conn) ask(m *message) (*http.Response, error) {
 		case res.StatusCode >= 200:
 			return res, nil
 		}
-		n, err = c.begin(m.buf.Bytes())
+		n, err = c.begin(m)
 	}
 	switch {
 	case err != nil && !c.wrote():
 		return nil, err
 	case err != nil:
 		c.sendErr = err // there may be an answer nevertheless
-	case n == m.buf.Len() && m.left == 0:
+	case n == size && m.left == 0:
 		m.release() // the answer may take long
 	default:
 		c.sent = make(chan struct{})
@@ -78,15 +81,25 @@ func (c *conn) ask(m *message) (*http.Response, error) {
 	}
 }
 
-// begin writes of text what the kernel takes at once, if the store has kept
-// silent until then. TLS takes all: it cannot go on later, and what it has fits
+// begin writes of what m has ready what the kernel takes at once, if the store
+// has kept silent until then. Where that is all of m, it gives back m's memory and
+// waits for the answer. TLS takes all: it cannot go on later, and what it has fits
 // into the kernel.
-func (c *conn) begin(text []byte) (int, error) {
+func (c *conn) begin(m *message) (int, error) {
 	switch {
 	case c.pending() > 0:
 		return 0, errUnasked
+	case c.secure == nil && m.left == 0 && canPeek:
+		size := m.length()
+		n, got, err := c.socket.converse(m.buf.b, m.held, c.in.room(), m)
+		if n < size {
+			return n, err
+		}
+		c.headLeft -= int64(got)
+		c.in.add(got, err)
+		return n, nil
 	case c.secure == nil:
-		return c.socket.writeNow(text)
+		return c.socket.writeNow(m.buf.b)
 	case !c.used:
 		// What has arrived may be session tickets.
 		if n, err := c.under.readNow(c.secure); n > 0 {
@@ -95,22 +108,31 @@ func (c *conn) begin(text []byte) (int, error) {
 			return 0, err
 		}
 	}
-	return c.secure.Write(text)
+	return c.secure.Write(m.buf.b)
 }
 
 // send writes all of m but the first n bytes.
 func (c *conn) send(m *message, n int) error {
-	if text := m.buf.Bytes()[n:]; len(text) > 0 {
-		if _, err := c.text.Write(text); err != nil {
+	for _, text := range [...][]byte{m.buf.b, m.held} {
+		skip := min(n, len(text))
+		n -= skip
+		if skip == len(text) {
+			continue
+		}
+		if _, err := c.text.Write(text[skip:]); err != nil {
+			return err
+		}
+	}
+	if m.left > 0 && c.secure == nil {
+		if err := c.sendFile(m); err != nil {
 			return err
 		}
 	}
 	if m.left == 0 {
 		return nil
 	}
-	m.buf.Reset()
-	m.buf.Grow(chunk)
-	b := m.buf.AvailableBuffer()[:chunk]
+	m.buf.b = slices.Grow(m.buf.b[:0], chunk)
+	b := m.buf.b[:chunk]
 	for m.left != 0 {
 		piece, err := m.next(b)
 		if err != nil {
@@ -122,6 +144,30 @@ func (c *conn) send(m *message, n int) error {
 		}
 	}
 	return nil
+}
+
+// sendFile writes of a body that lies in a file what the kernel can send from
+// there by itself. What it leaves, for whatever reason, has to be read.
+func (c *conn) sendFile(m *message) error {
+	section, ok := m.body.(*io.SectionReader)
+	if !ok || m.arrive {
+		return nil
+	}
+	outer, start, size := section.Outer()
+	file, ok := outer.(*os.File)
+	if !ok {
+		return nil
+	}
+	at, err := section.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil
+	}
+	n, err := c.socket.sendFile(file, start+at, min(m.left, size-at))
+	m.left -= n
+	if _, seekErr := section.Seek(n, io.SeekCurrent); seekErr != nil {
+		err = errors.Join(err, seekErr)
+	}
+	return err
 }
 
 func bodyError(err error) error { return fmt.Errorf("the body to send: %w", err) }

@@ -23,6 +23,9 @@ type socket struct {
 	received int64 // what was read
 	ahead    int64 // what had arrived before the last write of a request; 0: that was its first
 	hush     bool  // nothing may have arrived when the next byte is written
+	term     term
+
+	late func() // see until
 }
 
 // Why a connection is not written to.
@@ -49,28 +52,24 @@ func (s *socket) count() int64 {
 	return s.written
 }
 
-// arrived returns what had arrived, of all, before the last write of the
-// present request, and what has been read until now.
-func (s *socket) arrived() (ahead, received int64) {
+// progress returns the number of bytes written so far, what had arrived, of all,
+// before the last write of the present request, and what has been read until now.
+func (s *socket) progress() (written, ahead, received int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ahead, s.received
+	return s.written, s.ahead, s.received
 }
 
-// forget begins a request.
-func (s *socket) forget() {
+// begin begins a request, and returns the number of bytes written before. With
+// hush the next write fails, with nothing sent, if something has arrived until
+// then, the end of the connection included: what is read after a request must be
+// its answer. It is looked at right before the write.
+func (s *socket) begin(hush bool) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ahead = 0
-}
-
-// expectSilence has the next write fail, with nothing sent, if something has
-// arrived until then, the end of the connection included: what is read after a
-// request must be its answer. It is looked at right before the write.
-func (s *socket) expectSilence() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.hush = true
+	s.hush = s.hush || hush
+	return s.written
 }
 
 // cut resets the connection: what the kernel has not sent is discarded, reads

@@ -6,6 +6,8 @@ package remote
 // used again.
 const canPeek = false
 
+const gathers = false
+
 type writing struct{}
 
 func (writing) init(*socket) {}
@@ -17,15 +19,33 @@ func (reading) init(*socket) {}
 // Write implements io.Writer. An answer may be read before its request is
 // counted here, and then looks like an early one: its write counts as uncertain
 // although it is not.
-func (s *socket) Write(b []byte) (int, error) {
-	n, err := s.tcp.Write(b)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.written += int64(n)
-	return n, err
+func (s *socket) Write(b []byte) (n int, err error) {
+	for {
+		m, err := s.tcp.Write(b[n:])
+		n += m
+		s.mu.Lock()
+		s.written += int64(m)
+		s.mu.Unlock()
+		if !s.again(err, false) {
+			return n, err
+		}
+	}
+}
+
+// Read implements io.Reader.
+func (s *socket) Read(b []byte) (int, error) {
+	for {
+		if n, err := s.tcp.Read(b); n > 0 || !s.again(err, true) {
+			return n, err
+		}
+	}
 }
 
 // writeNow writes what the kernel takes at once: here that cannot be known.
 func (s *socket) writeNow([]byte) (int, error) { return 0, nil }
+
+func (s *socket) converse(_, _, _ []byte, _ interface{ release() }) (wrote, got int, err error) {
+	return 0, 0, nil
+}
 
 func (s *socket) readNow([]byte) (int, error) { return 0, errNotNow }

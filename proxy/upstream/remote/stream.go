@@ -25,5 +25,5 @@ func (u *Remote) Stream(ctx context.Context, r *http.Request, body io.Reader, si
 		return nil, fence.NotSent, err
 	}
 	m.arrive = true
-	return u.write(ctx, r, m)
+	return u.write(ctx, m)
 }

@@ -25,11 +25,11 @@ func (u *Remote) Write(ctx context.Context, r *http.Request, body io.Reader, siz
 	if err != nil {
 		return nil, fence.NotSent, err
 	}
-	return u.write(ctx, r, m)
+	return u.write(ctx, m)
 }
 
-func (u *Remote) write(ctx context.Context, r *http.Request, m *message) (*http.Response, fence.Outcome, error) {
-	defer m.release()
+func (u *Remote) write(ctx context.Context, m *message) (*http.Response, fence.Outcome, error) {
+	defer m.free()
 	if err := u.enter(); err != nil {
 		return nil, fence.NotSent, err
 	}
@@ -38,7 +38,7 @@ func (u *Remote) write(ctx context.Context, r *http.Request, m *message) (*http.
 	if c == nil {
 		return nil, fence.NotSent, err
 	}
-	seen := evidence{method: m.method, copies: len(r.Header["X-Amz-Copy-Source"]) > 0}
+	seen := evidence{method: m.method, copies: m.copies}
 	if err == nil {
 		seen.status = res.StatusCode
 		seen.end = takeIn(res)
