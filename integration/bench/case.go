@@ -20,6 +20,7 @@ type scene struct {
 	refused            bool          // all is to be answered 412 stale_token, and nothing stored
 	stalled            bool          // with clients beside the load that have stopped in mid-body
 	files              bool          // the store is a directory, not the sink
+	bare               bool          // not by wrk, but by the server itself, without requests
 	cut                bool          // bodies are so long that wrk leaves in the middle of some
 	slow               time.Duration // by which the server's disk is delayed
 
@@ -132,7 +133,8 @@ var scenes = []scene{
 		wanted: []wanted{{against: "fencegate-get"}}},
 
 	{name: "files", suites: "dir", server: "files", files: true, seed: token},
-	{name: "dir", suites: "dir", server: "dir", files: true, seed: token, wanted: []wanted{{against: "files"}}},
+	{name: "dir", suites: "dir", server: "dir", files: true, seed: token, wanted: []wanted{{against: "dir-bare", target: 0.85}, {against: "files"}}},
+	{name: "dir-bare", suites: "dir", server: "bare", files: true, bare: true},
 	{name: "nginx-files", suites: "dir", server: "nginx-files", files: true, seed: token},
 	{name: "fencegate-files", suites: "dir", server: "fencegate-files", files: true, seed: token,
 		wanted: []wanted{{against: "nginx-files", target: 0.95}}},

@@ -8,9 +8,10 @@
 //	go run ./integration/bench -suite all -svg ratios.svg
 //
 // The suites: main; peers, of 1 KiB with all proxies; sizes, of 64 KiB and 8 MiB,
-// of one connection and of 256; reads; dir, with files behind or in fencegate;
-// disk, where each fsync of a ledger takes 2 ms or 10 ms longer. BENCHMARKS.md,
-// beside this directory, has the results of one run.
+// of one connection and of 256; reads; dir, with files behind or in fencegate, and
+// with nothing but the system calls that write them; disk, where each fsync of a
+// ledger takes 2 ms or 10 ms longer. BENCHMARKS.md, beside this directory, has the
+// results of one run.
 //
 // It builds fencegate, starts everything on free ports of the loopback interface
 // and runs the cases in turn, several rounds of them, every second one backwards.

@@ -34,6 +34,7 @@ var recipes = map[string]recipe{
 	"nginx-files":     {store: "files", start: nginx(nginxSettings{Buffering: true}).start},
 	"fencegate-files": {store: "files", start: fencegate(built).start},
 	"dir":             {start: startDir},
+	"bare":            {start: startBare},
 
 	"lua-always-2ms":  {start: startLua(redisAlways, 2*time.Millisecond)},
 	"lua-always-10ms": {start: startLua(redisAlways, 10*time.Millisecond)},

@@ -16,13 +16,14 @@ const (
 	roleSink     = "sink"
 	roleHTTPUtil = "httputil"
 	roleNaive    = "naive"
+	roleBare     = "bare"
 )
 
 // listening is what a role prints, followed by its address.
 const listening = "listening on "
 
 // play serves until the process is ended. upstream is the store's host:port, for
-// a role that has one, and state the file that it keeps.
+// a role that has one, and state the file or directory that it keeps.
 func play(role, upstream, state string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -42,6 +43,12 @@ func play(role, upstream, state string) error {
 		}
 		server := &http.Server{Handler: fence, IdleTimeout: 10 * time.Minute}
 		return server.Serve(l)
+	case roleBare:
+		writers, err := newBare(state)
+		if err != nil {
+			return err
+		}
+		return writers.serve(l)
 	}
 	return fmt.Errorf("no such role: %q", role)
 }

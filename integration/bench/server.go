@@ -59,13 +59,16 @@ type place struct {
 	before    string // an older one to compare with, or ""
 }
 
+// state is the file or directory that a role keeps.
+func (at place) state(name string) string { return filepath.Join(at.dir, name+".db") }
+
 // startRole starts this program as another server, its disk delayed.
 func startRole(ctx context.Context, at place, name, role string, delay time.Duration) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", filepath.Join(at.dir, name+".db"))
+	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", at.state(name))
 	p, err := startProcess(at.dir, name, exec.Command(args[0], args[1:]...))
 	if err != nil {
 		return nil, err
