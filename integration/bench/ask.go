@@ -17,7 +17,15 @@ import (
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: seeders}}
 
 func get(ctx context.Context, url string) (status int, body string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return ask(ctx, http.MethodGet, url, nil)
+}
+
+func post(ctx context.Context, url string, body []byte) (status int, answer string, err error) {
+	return ask(ctx, http.MethodPost, url, body)
+}
+
+func ask(ctx context.Context, method, url string, body []byte) (status int, answer string, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}

@@ -20,6 +20,7 @@ type scene struct {
 	refused            bool          // all is to be answered 412 stale_token, and nothing stored
 	stalled            bool          // with clients beside the load that have stopped in mid-body
 	files              bool          // the store is a directory, not the sink
+	bare               bool          // not by wrk, but by the server itself, without requests
 	cut                bool          // bodies are so long that wrk leaves in the middle of some
 	slow               time.Duration // by which the server's disk is delayed
 
@@ -170,7 +171,11 @@ var scenes = []scene{
 		wanted: []wanted{told("fencegate-get")}},
 
 	{name: "files", suites: "dir", server: "files", files: true, seed: token},
-	{name: "dir", suites: "dir", server: "dir", files: true, seed: token, wanted: []wanted{told("files")}},
+	{name: "dir", suites: "main dir", server: "dir", files: true, seed: token, wanted: []wanted{
+		{says: "PUT of 1 KiB to dir, file and directory fsync'd : the same system calls in bare loops", against: "dir-bare", target: 0.85},
+		told("files"),
+	}},
+	{name: "dir-bare", suites: "main dir", server: "bare", files: true, bare: true},
 	{name: "nginx-files", suites: "main dir", server: "nginx-files", files: true, seed: token},
 	{name: "fencegate-files", suites: "main dir", server: "fencegate-files", files: true, seed: token,
 		wanted: []wanted{{says: "PUT of 1 KiB to an nginx that writes files (dav) : nginx's proxy_pass before the same", against: "nginx-files", target: 0.95}}},

@@ -11,10 +11,11 @@
 //
 // The suites: main, with all that has a target; peers, of 1 KiB with all proxies;
 // sizes, of 64 KiB and 8 MiB, of one connection and of 256; reads; dir, with files
-// behind or in fencegate; raises; memory; disk, where each fsync of a ledger takes
-// 2 ms or 10 ms longer. BENCHMARKS.md, beside this directory, has the results of
-// one run; -markdown replaces what lies between two lines of such a page and keeps
-// what is written by hand around them.
+// behind or in fencegate, and with nothing but the system calls that write them;
+// raises; memory; disk, where each fsync of a ledger takes 2 ms or 10 ms longer.
+// BENCHMARKS.md, beside this directory, has the results of one run; -markdown
+// replaces what lies between two lines of such a page and keeps what is written by
+// hand around them.
 //
 // There are two sinks. The one by default is a server on net/http, which reads a
 // body into a pooled buffer: what many a small store is, and about 14 µs of CPU for

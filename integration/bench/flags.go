@@ -58,7 +58,7 @@ func parseFlags(args []string) (*options, error) {
 	f.StringVar(&o.dir, "dir", "", "where ledgers and directories are made, on the disk to measure (default: the system's temporary directory)")
 	f.StringVar(&o.play, "play", "", "internal: be this server")
 	f.StringVar(&o.upstream, "upstream", "", "internal: what it forwards to")
-	f.StringVar(&o.state, "state", "", "internal: the file that it keeps")
+	f.StringVar(&o.state, "state", "", "internal: the file or directory that it keeps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

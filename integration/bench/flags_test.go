@@ -14,7 +14,7 @@ func TestCasesAreChosen(t *testing.T) {
 	}{
 		{"-cases stale,nginx,stale", "nginx,stale"},
 		{"-before x -cases fencegate,before", "before,fencegate"},
-		{"-suite dir", "files,dir,nginx-files,fencegate-files"},
+		{"-suite dir", "files,dir,dir-bare,nginx-files,fencegate-files"},
 		{"-suite dir -cases nginx", "nginx"},
 		{"-suite dirs", `!there is no "dirs"`},
 		{"-cases before", "!needs -before"},

@@ -35,8 +35,8 @@ func rowOf(i int, t fence.Token) fence.Row {
 // ledgerFile is the file of a ledger in its directory.
 const ledgerFile = "ledger.db"
 
-// stateOf is where a server has its ledger.
-func stateOf(at place, name string) string { return filepath.Join(at.dir, name, "state") }
+// ledger is the directory in which a server has its ledger.
+func (at place) ledger(name string) string { return filepath.Join(at.dir, name, "state") }
 
 // copyLedger puts a ledger with so many marks where a server has it, and returns
 // that directory.
@@ -47,7 +47,7 @@ func copyLedger(ctx context.Context, at place, name string, marks int) (string, 
 			return "", fmt.Errorf("making a ledger with %d marks: %w", marks, err)
 		}
 	}
-	dir := stateOf(at, name)
+	dir := at.ledger(name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}

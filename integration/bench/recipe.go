@@ -37,9 +37,9 @@ var recipes = map[string]recipe{
 	"fencegate-light": {store: "light", start: fencegate(built).start},
 
 	"raise-1k": onLedger(k1, startRaiser(roleRaise)),
-	"bare-1k":  onLedger(k1, startRaiser(roleBare)),
+	"bare-1k":  onLedger(k1, startRaiser(roleUpdate)),
 	"raise-1m": onLedger(m1Marks, startRaiser(roleRaise)),
-	"bare-1m":  onLedger(m1Marks, startRaiser(roleBare)),
+	"bare-1m":  onLedger(m1Marks, startRaiser(roleUpdate)),
 	"marks-1m": onLedger(m1Marks, fencegate(built).start),
 	"idle":     fencegate(built),
 
@@ -47,6 +47,7 @@ var recipes = map[string]recipe{
 	"nginx-files":     {store: "files", start: nginx(nginxSettings{Buffering: true}).start},
 	"fencegate-files": {store: "files", start: fencegate(built).start},
 	"dir":             {start: startDir},
+	"bare":            {start: startBare},
 
 	"lua-always-2ms":  {start: startLua(redisAlways, 2*time.Millisecond)},
 	"lua-always-10ms": {start: startLua(redisAlways, 10*time.Millisecond)},
@@ -94,7 +95,7 @@ func onLedger(marks int, start func(context.Context, place, string) (*server, er
 
 func startRaiser(role string) func(context.Context, place, string) (*server, error) {
 	return func(ctx context.Context, at place, name string) (*server, error) {
-		return startRole(ctx, at, name, role, 0, "-state", stateOf(at, name))
+		return startRole(ctx, at, name, role, 0, "-state", at.ledger(name))
 	}
 }
 

@@ -17,8 +17,9 @@ const (
 	roleSink     = "sink"
 	roleHTTPUtil = "httputil"
 	roleNaive    = "naive"
-	roleRaise    = "raise" // no server, but marks that are raised through a gate
-	roleBare     = "bare"  // the same with bbolt alone
+	roleBare     = "bare"
+	roleRaise    = "raise"  // no server, but marks that are raised through a gate
+	roleUpdate   = "update" // the same with bbolt alone
 )
 
 // listening is what a role prints, followed by its address.
@@ -42,7 +43,7 @@ func play(role, upstream, state, kind string) error {
 			return err
 		}
 		return serveRaises(l, on)
-	case roleBare:
+	case roleUpdate:
 		on, err := openBare(state)
 		if err != nil {
 			return err
@@ -58,6 +59,12 @@ func play(role, upstream, state, kind string) error {
 		}
 		server := &http.Server{Handler: fence, IdleTimeout: 10 * time.Minute}
 		return server.Serve(l)
+	case roleBare:
+		writers, err := newBare(state)
+		if err != nil {
+			return err
+		}
+		return writers.serve(l)
 	}
 	return fmt.Errorf("no such role: %q", role)
 }

@@ -69,13 +69,16 @@ func startSink(ctx context.Context, at place, name, kind string) (*server, error
 	return s, err
 }
 
+// state is the file or directory that a role keeps.
+func (at place) state(name string) string { return filepath.Join(at.dir, name+".db") }
+
 // startRole starts this program as another server, its disk delayed.
 func startRole(ctx context.Context, at place, name, role string, delay time.Duration, more ...string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", filepath.Join(at.dir, name+".db"))
+	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", at.state(name))
 	args = append(args, more...)
 	p, err := startProcess(at.dir, name, exec.Command(args[0], args[1:]...))
 	if err != nil {
@@ -92,7 +95,7 @@ func startRole(ctx context.Context, at place, name, role string, delay time.Dura
 // waits until it is ready. command is the binary, and what comes before it.
 func startFencegate(ctx context.Context, at place, name string, command []string, args ...string) (*server, error) {
 	dir := filepath.Join(at.dir, name)
-	state := stateOf(at, name)
+	state := at.ledger(name)
 	args = append([]string{"serve", "--state", state, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policy", "require"}, args...)
 	if _, err := os.Stat(filepath.Join(state, ledgerFile)); errors.Is(err, os.ErrNotExist) {
 		args = append(args, "--init")
