@@ -54,14 +54,14 @@ func put(ctx context.Context, addr, path string, size int, token int64) (status 
 	return res.StatusCode, res.Header.Get("X-Fencing-Reason"), err
 }
 
-// seeders is how many connections write the first token of each path.
+// seeders is how many connections, at most, write the first token of each path.
 const seeders = 32
 
 // seed writes every path of the load once, so that the measured writes find
 // their marks made.
 func seed(ctx context.Context, s *server, l load, token int64) error {
 	each := l.paths / l.threads
-	err := atOnce(seeders, each*l.threads, func(i int) error {
+	err := atOnce(min(seeders, l.conns), each*l.threads, func(i int) error {
 		path := l.pathOf(i/each, i%each)
 		status, reason, err := put(ctx, s.addr, path, l.size, token)
 		if err == nil && status/100 != 2 {

@@ -120,8 +120,10 @@ func startFencegate(ctx context.Context, at place, name string, command []string
 	return s, nil
 }
 
-// settle is short: it is also how long the first start takes.
-const settle = time.Second
+// settle is short: it is also how long the first start takes. But fencegate gives
+// up a store that takes in nothing for half of it, which a busy machine must not
+// bring about.
+const settle = 4 * time.Second
 
 func toStore(at place, more ...string) []string {
 	return append([]string{"--upstream", "http://" + at.store, "--settle", settle.String()}, more...)
