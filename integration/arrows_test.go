@@ -35,6 +35,7 @@ var rooms = []room{
 	{at: "cmd/...", knows: []string{"fence", "store", "store/bolt", "store/memory", "proxy/...", "lockclient/...", "cmd/..."}},
 	// The harness knows nothing of ours, so that every test can import it.
 	{at: "integration/harness"},
+	{at: "integration/bench", knows: []string{"fence", "store/bolt"}}, // it measures raises without HTTP
 	{at: "integration/...", knows: []string{"fence", "lockclient"}, tests: []string{"integration/..."}},
 }
 
@@ -109,6 +110,9 @@ func TestStrayArrowsAreFound(t *testing.T) {
 		{"cmd knows all", pkg{path: "cmd/fencegate", uses: []string{m + "store", m + "proxy/admin", m + "lockclient"}}, ""},
 		{"harness in a program", pkg{path: "cmd/fencegate", uses: []string{m + "integration/harness"}}, "cmd/fencegate imports"},
 		{"harness in a test", pkg{path: "proxy/admin", tests: []string{m + "integration/harness"}}, ""},
+		{"bench and ledger", pkg{path: "integration/bench", uses: []string{m + "fence", m + "store/bolt"}}, ""},
+		{"bench and proxy", pkg{path: "integration/bench", uses: []string{m + "proxy"}}, "integration/bench imports"},
+		{"scenario and ledger", pkg{path: "integration/torture", uses: []string{m + "store/bolt"}}, "integration/torture imports"},
 		{"a new room", pkg{path: "internal/odds"}, "no room of this house"},
 	} {
 		got := strings.Join(strayArrows("fencegate", []pkg{c.pkg}), "\n")

@@ -25,14 +25,18 @@ type about struct {
 	Wrk        string `json:"wrk"`
 	Settings   string `json:"settings"` // of the Go runtime, from the environment
 	Peers      string `json:"peers"`
+	Store      string `json:"store"`
 	Load       string `json:"load"`
+	Arguments  string `json:"arguments"` // of this run
 }
 
 func describe(ctx context.Context, at place, o *options) about {
 	a := about{
 		Date: time.Now().UTC().Format("2006-01-02 15:04 UTC"), Commit: commit(ctx), Go: "unknown",
 		Processor: processor(), Cores: runtime.NumCPU(), FileSystem: fileSystem(at.dir),
-		Load: fmt.Sprintf("PUT of %d bytes over %d connections and %d paths unless the case says otherwise, %d rounds of %v", o.size, o.conns, o.paths, o.rounds, o.duration),
+		Store:     map[string]string{storeHTTP: "on net/http", storeLight: "without net/http, which costs half as much"}[o.store],
+		Arguments: strings.Join(os.Args[1:], " "),
+		Load:      fmt.Sprintf("PUT of %d bytes over %d connections and %d paths unless the case says otherwise, %d rounds of %v", o.size, o.conns, o.paths, o.rounds, o.duration),
 	}
 	a.Kernel, a.LoadBefore = kernel()
 	if info, err := buildinfo.ReadFile(at.fencegate); err == nil {
@@ -52,7 +56,7 @@ func describe(ctx context.Context, at place, o *options) about {
 		words := strings.Fields(firstLine(ctx, path, "--version"))
 		a.Peers += strings.Join(words[:min(3, len(words))], " ")
 	}
-	a.Wrk = firstLine(ctx, "wrk", "-v")
+	a.Wrk, _, _ = strings.Cut(firstLine(ctx, "wrk", "-v"), " Copyright")
 	for _, v := range []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GODEBUG"} {
 		if value, set := os.LookupEnv(v); set {
 			a.Settings += " " + v + "=" + value
@@ -82,6 +86,6 @@ func firstLine(ctx context.Context, name string, args ...string) string {
 }
 
 func (a about) text() string {
-	return fmt.Sprintf("%s, fencegate %s, %s\n%s, %d cores, Linux %s, load %s, ledgers on %s\n%s; %s; %s%s\n%s\n",
-		a.Date, a.Commit, a.Go, a.Processor, a.Cores, a.Kernel, a.LoadBefore, a.FileSystem, a.Nginx, a.Peers, a.Wrk, a.Settings, a.Load)
+	return fmt.Sprintf("%s, fencegate %s, %s\n%s, %d cores, Linux %s, load %s, ledgers on %s\n%s; %s; %s%s\n%s; the store is %s\n",
+		a.Date, a.Commit, a.Go, a.Processor, a.Cores, a.Kernel, a.LoadBefore, a.FileSystem, a.Nginx, a.Peers, a.Wrk, a.Settings, a.Load, a.Store)
 }

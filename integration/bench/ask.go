@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -18,7 +17,15 @@ import (
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: seeders}}
 
 func get(ctx context.Context, url string) (status int, body string, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	return ask(ctx, http.MethodGet, url, nil)
+}
+
+func post(ctx context.Context, url string, body []byte) (status int, answer string, err error) {
+	return ask(ctx, http.MethodPost, url, body)
+}
+
+func ask(ctx context.Context, method, url string, body []byte) (status int, answer string, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err
 	}
@@ -47,38 +54,23 @@ func put(ctx context.Context, addr, path string, size int, token int64) (status 
 	return res.StatusCode, res.Header.Get("X-Fencing-Reason"), err
 }
 
-// seeders is how many connections write the first token of each path.
+// seeders is how many connections, at most, write the first token of each path.
 const seeders = 32
 
 // seed writes every path of the load once, so that the measured writes find
 // their marks made.
 func seed(ctx context.Context, s *server, l load, token int64) error {
-	paths := make(chan string)
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	var failed []error
-	for range seeders {
-		group.Go(func() {
-			for path := range paths {
-				status, reason, err := put(ctx, s.addr, path, l.size, token)
-				if err == nil && status/100 == 2 {
-					continue
-				}
-				mu.Lock()
-				failed = append(failed, fmt.Errorf("PUT %s: %d %s %w", path, status, reason, err))
-				mu.Unlock()
-			}
-		})
-	}
-	for thread := range l.threads {
-		for i := range l.paths / l.threads {
-			paths <- l.pathOf(thread, i)
+	each := l.paths / l.threads
+	err := atOnce(min(seeders, l.conns), each*l.threads, func(i int) error {
+		path := l.pathOf(i/each, i%each)
+		status, reason, err := put(ctx, s.addr, path, l.size, token)
+		if err == nil && status/100 != 2 {
+			err = fmt.Errorf("PUT %s is answered %d %s", path, status, reason)
 		}
-	}
-	close(paths)
-	group.Wait()
-	if len(failed) > 0 {
-		return fmt.Errorf("%d writes failed before any load, such as %w", len(failed), failed[0])
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("before any load: %w", err)
 	}
 	return nil
 }

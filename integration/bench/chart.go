@@ -33,7 +33,7 @@ func (r *report) chart() []byte {
 	y := chartTop
 	for _, c := range r.Cases {
 		for _, n := range c.Ratios {
-			if n.Over != "" { // less is better there, which does not go with the others
+			if !n.rates() { // less is better there, which does not go with the others
 				continue
 			}
 			from, to := min(placeOf(1), placeOf(n.Ratio.Median)), max(placeOf(1), placeOf(n.Ratio.Median))

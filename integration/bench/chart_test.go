@@ -25,7 +25,7 @@ func TestChartShowsEachRatio(t *testing.T) {
 		{Name: "a", Ratios: []ratioNotes{
 			{Against: "b", Ratio: spread{0.5, 0.4, 0.6}, Target: "≥ 0.80"},
 			{Against: "c", Ratio: spread{3, 2, 4}, Target: "≥ 2.00", Met: true},
-			{Against: "d", Over: "e", Ratio: spread{7, 7, 7}, Target: "≤ 1.60"},
+			{Against: "d", Kind: additions, Over: "e", Ratio: spread{7, 7, 7}, Target: "≤ 1.60"},
 		}},
 		{Name: "b"},
 	}}

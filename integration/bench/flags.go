@@ -23,6 +23,9 @@ type options struct {
 	quick    bool
 	json     string
 	svg      string
+	markdown string
+	store    string
+	repeats  int
 	profile  string
 	binary   string
 	before   string
@@ -40,19 +43,22 @@ func parseFlags(args []string) (*options, error) {
 	f.IntVar(&o.threads, "threads", 2, "threads of wrk")
 	f.IntVar(&o.paths, "paths", 1000, "paths that are written")
 	f.IntVar(&o.size, "size", 1024, "bytes of a body")
-	f.DurationVar(&o.duration, "dur", 5*time.Second, "how long a run takes, in whole seconds")
+	f.DurationVar(&o.duration, "dur", 2*time.Second, "how long a run takes, in whole seconds")
 	f.DurationVar(&o.warmUp, "warmup", time.Second, "how long each case runs before the first round, in whole seconds")
 	f.IntVar(&o.rounds, "rounds", 5, "runs of each case")
 	f.BoolVar(&o.quick, "quick", false, "3 rounds of 1 s, where -rounds and -dur do not say otherwise: for a first look")
 	f.StringVar(&o.json, "json", "", "write all numbers to this file, too")
 	f.StringVar(&o.svg, "svg", "", "draw the ratios into this file, too")
+	f.StringVar(&o.markdown, "markdown", "", "write the report into this page, too, between its lines "+pageBegins+" and "+pageEnds)
+	f.StringVar(&o.store, "store", storeHTTP, "the store behind all proxies: "+storeHTTP+", a server on net/http, or "+storeLight+", which costs half as much")
+	f.IntVar(&o.repeats, "repeats", 2, fmt.Sprintf("how often a run is repeated in which others had more than %d %% of the CPU; 0 with -quick", busy))
 	f.StringVar(&o.profile, "profile", "", "profile the fencegate cases in one more run each, into this directory")
 	f.StringVar(&o.binary, "fencegate", "", "measure this binary (default: one built from the working tree)")
 	f.StringVar(&o.before, "before", "", "an older binary: adds the case before, which else is left out")
 	f.StringVar(&o.dir, "dir", "", "where ledgers and directories are made, on the disk to measure (default: the system's temporary directory)")
 	f.StringVar(&o.play, "play", "", "internal: be this server")
 	f.StringVar(&o.upstream, "upstream", "", "internal: what it forwards to")
-	f.StringVar(&o.state, "state", "", "internal: the file that it keeps")
+	f.StringVar(&o.state, "state", "", "internal: the file or directory that it keeps")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -65,6 +71,9 @@ func parseFlags(args []string) (*options, error) {
 		if !given["rounds"] {
 			o.rounds = 3
 		}
+		if !given["repeats"] {
+			o.repeats = 0
+		}
 	}
 	switch {
 	case f.NArg() > 0:
@@ -73,6 +82,10 @@ func parseFlags(args []string) (*options, error) {
 		return nil, fmt.Errorf("-suite: there is no %q; choose from %s", o.suite, strings.Join(suites, ", "))
 	case o.conns < o.threads || o.threads < 1 || o.paths < o.threads || o.size < 0 || o.rounds < 1:
 		return nil, errors.New("-threads must be 1 or more, -conns and -paths at least that many, -rounds 1 or more, -size not below 0")
+	case o.repeats < 0:
+		return nil, errors.New("-repeats must not be below 0")
+	case o.store != storeHTTP && o.store != storeLight:
+		return nil, fmt.Errorf("-store: there is no %q; choose from %s and %s", o.store, storeHTTP, storeLight)
 	case min(o.duration, o.warmUp) < time.Second || (o.duration%time.Second)+(o.warmUp%time.Second) != 0:
 		return nil, errors.New("-dur and -warmup must be whole seconds, 1s or more: wrk knows no others")
 	case o.profile != "" && o.binary != "":

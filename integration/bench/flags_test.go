@@ -14,7 +14,7 @@ func TestCasesAreChosen(t *testing.T) {
 	}{
 		{"-cases stale,nginx,stale", "nginx,stale"},
 		{"-before x -cases fencegate,before", "before,fencegate"},
-		{"-suite dir", "files,dir,nginx-files,fencegate-files"},
+		{"-suite dir", "files,dir,dir-bare,nginx-files,fencegate-files"},
 		{"-suite dir -cases nginx", "nginx"},
 		{"-suite dirs", `!there is no "dirs"`},
 		{"-cases before", "!needs -before"},
@@ -23,6 +23,8 @@ func TestCasesAreChosen(t *testing.T) {
 		{"-dur 30s -cases stalled", "!at most 25s"},
 		{"-dur 1500ms", "!whole seconds"},
 		{"-warmup 0s", "!whole seconds"},
+		{"-store lighter", `!there is no "lighter"`},
+		{"-repeats -1", "!-repeats"},
 		{"-conns 1", "!at least that many"},
 		{"-rounds 0", "!-rounds 1"},
 		{"quick", `!unexpected "quick"`},
@@ -45,14 +47,14 @@ func TestCasesAreChosen(t *testing.T) {
 
 func TestQuickIsADefault(t *testing.T) {
 	for args, want := range map[string]options{
-		"":                         {duration: 5 * time.Second, rounds: 5},
+		"":                         {duration: 2 * time.Second, rounds: 5, repeats: 2},
 		"-quick":                   {duration: time.Second, rounds: 3},
 		"-quick -dur 2s":           {duration: 2 * time.Second, rounds: 3},
 		"-dur 5s -quick -rounds 5": {duration: 5 * time.Second, rounds: 5},
 	} {
 		o, err := parseFlags(strings.Fields(args))
-		if err != nil || o.duration != want.duration || o.rounds != want.rounds {
-			t.Errorf("%q: got %d rounds of %v, %v; want %d of %v", args, o.rounds, o.duration, err, want.rounds, want.duration)
+		if err != nil || o.duration != want.duration || o.rounds != want.rounds || o.repeats != want.repeats {
+			t.Errorf("%q: got %d rounds of %v with %d repeats, %v; want %d of %v with %d", args, o.rounds, o.duration, o.repeats, err, want.rounds, want.duration, want.repeats)
 		}
 	}
 }
@@ -80,7 +82,7 @@ func TestAllCasesCanRun(t *testing.T) {
 			t.Errorf("%s needs a store %q, which nobody knows how to start", c.server, r.store)
 		}
 		for _, w := range c.wanted {
-			if !slices.Contains(names(scenes), w.against) || w.over != "" && !slices.Contains(names(scenes), w.over) {
+			if !w.kind.figure() && !slices.Contains(names(scenes), w.against) || w.over != "" && !slices.Contains(names(scenes), w.over) {
 				t.Errorf("%s is compared with %q over %q, which is no case", c.name, w.against, w.over)
 			}
 		}
@@ -102,20 +104,32 @@ func TestAllCasesCanRun(t *testing.T) {
 }
 
 // What is compared must be measured in the same run, or the ratio is silently
-// missing.
+// missing. What has a target is in the main suite, with all that this needs.
 func TestTargetsAreMeasured(t *testing.T) {
+	says := map[string]bool{}
 	for _, c := range scenes {
 		for _, w := range c.wanted {
-			if w.target == 0 {
+			if w.kind == byTold {
+				if w.says != "" || w.target != 0 {
+					t.Errorf("%s : %s has a target that nobody is told", c.name, w.against)
+				}
 				continue
 			}
-			for _, name := range []string{w.against, w.over} {
+			if w.says == "" || says[w.says] {
+				t.Errorf("the target of %s : %s has the name %q, which is none or another's", c.name, w.against, w.says)
+			}
+			says[w.says] = true
+			needs := []string{c.name}
+			if !w.kind.figure() {
+				needs = append(needs, w.against)
+			}
+			if w.kind == additions {
+				needs = append(needs, w.over)
+			}
+			for _, name := range needs {
 				i := slices.IndexFunc(scenes, func(c scene) bool { return c.name == name })
-				if i < 0 {
-					continue
-				}
-				if !slices.ContainsFunc(strings.Fields(c.suites), scenes[i].in) {
-					t.Errorf("no suite has both %s and %s", c.name, name)
+				if i >= 0 && !scenes[i].in("main") {
+					t.Errorf("%s is needed for a target, and not in the main suite", name)
 				}
 			}
 		}

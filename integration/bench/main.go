@@ -25,11 +25,16 @@ func start(args []string) error {
 		return err
 	}
 	if o.play != "" {
-		return play(o.play, o.upstream, o.state)
+		return play(o.play, o.upstream, o.state, o.store)
 	}
 	cases, err := o.choose()
 	if err != nil {
 		return err
+	}
+	if o.markdown != "" { // rather now than after all rounds
+		if _, err := intoPage(o.markdown, ""); err != nil {
+			return err
+		}
 	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -40,7 +45,7 @@ func start(args []string) error {
 	b := &bench{
 		at:     place{dir: dir, fencegate: o.binary, before: o.before},
 		load:   load{conns: o.conns, threads: o.threads, paths: o.paths, size: o.size, duration: o.duration},
-		warmUp: o.warmUp, rounds: o.rounds, servers: map[string]*server{}, news: os.Stderr,
+		warmUp: o.warmUp, rounds: o.rounds, repeats: o.repeats, servers: map[string]*server{}, news: os.Stderr,
 	}
 	err = b.whole(ctx, o, cases)
 	if stopped := b.stop(); err == nil {
@@ -64,7 +69,7 @@ func (b *bench) whole(ctx context.Context, o *options, cases []scene) (err error
 		}
 	}
 	about := describe(ctx, b.at, o)
-	sink, err := startRole(ctx, b.at, sinkServer, roleSink, 0)
+	sink, err := startSink(ctx, b.at, sinkServer, o.store)
 	if err != nil {
 		return err
 	}
@@ -85,12 +90,21 @@ func (b *bench) whole(ctx context.Context, o *options, cases []scene) (err error
 			return err
 		}
 	}
+	if o.markdown != "" {
+		if err := report.writeMarkdown(o.markdown); err != nil {
+			return err
+		}
+	}
 	if o.profile != "" {
 		if err := b.profile(ctx, o.profile, results); err != nil {
 			return err
 		}
 	}
-	return report.invalid()
+	err = report.invalid()
+	if o.markdown != "" {
+		err = errors.Join(err, report.missing())
+	}
+	return err
 }
 
 // build compiles fencegate as a user does, without the race detector.

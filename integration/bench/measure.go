@@ -17,6 +17,9 @@ type measured struct {
 	CPU    float64 `json:"cpu_us_per_request"`     // of the server's processes
 	AllCPU float64 `json:"all_cpu_us_per_request"` // with that of sink and wrk
 	Others float64 `json:"others_percent"`         // of all cores
+	// Figure is what counts in a case without a rate: MiB, or allocations of one.
+	Figure  float64 `json:"figure,omitempty"`
+	Repeats int     `json:"repeats,omitempty"` // of busier runs, that were not kept
 }
 
 // counts is what is known of answers beside what wrk says.
@@ -27,7 +30,7 @@ type counts struct {
 }
 
 func (b *bench) count(ctx context.Context, s *server, quiet time.Duration) (c counts, err error) {
-	if c.sink, err = quietSink(ctx, b.servers[sinkServer].addr, quiet); err != nil {
+	if c.sink, err = quietSink(ctx, b.sinkOf(s).addr, quiet); err != nil {
 		return c, err
 	}
 	if s.admin != "" {
@@ -48,8 +51,22 @@ func (c scene) quiet() time.Duration {
 type wrongError struct{ error }
 
 // measure runs one case once. A wrongError makes the case invalid.
-func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err error) {
+func (b *bench) measure(ctx context.Context, c scene, l load) (*measured, error) {
 	s := b.servers[c.server]
+	switch {
+	case c.callers > 0:
+		return b.measureRaises(ctx, c, s, l.duration)
+	case c.passes > 0:
+		return measurePasses(ctx, c, s)
+	case c.idle > 0:
+		return measureIdle(ctx, c, s, l)
+	case c.raises > 0:
+		return measureMarks(ctx, c, s, l)
+	}
+	return b.measureLoad(ctx, c, s, l)
+}
+
+func (b *bench) measureLoad(ctx context.Context, c scene, s *server, l load) (m *measured, err error) {
 	if c.stalled {
 		clients, err := stall(ctx, s, l.conns/2)
 		if err != nil {
@@ -73,7 +90,7 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 		return nil, err
 	}
 	begun := time.Now()
-	tally, wrkCPU, err := b.wrk.run(ctx, l, s.addr, c.carries())
+	tally, wrkCPU, err := b.put(ctx, c, l, s.addr)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +113,34 @@ func (b *bench) measure(ctx context.Context, c scene, l load) (m *measured, err 
 	if err := c.probe(ctx, s, l); err != nil {
 		return nil, wrongError{err}
 	}
-	perRequest := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(tally.Requests) }
-	return &measured{
-		Rate: tally.perSecond(), P50: float64(tally.P50), P99: float64(tally.P99),
-		CPU: perRequest(used.server), AllCPU: perRequest(used.known + wrkCPU),
-		Others: 100 * max(0, float64(used.machine-used.known-wrkCPU)/float64(used.took)/float64(runtime.NumCPU())),
-	}, nil
+	return used.measured(tally, wrkCPU), nil
+}
+
+// measureRaises has marks raised by a role of this program, which is load and
+// server in one.
+func (b *bench) measureRaises(ctx context.Context, c scene, s *server, duration time.Duration) (*measured, error) {
+	stop, err := b.watch(s)
+	if err != nil {
+		return nil, err
+	}
+	tally, err := tellToRaise(ctx, s.addr, raising{c.callers, c.marks, duration})
+	if err != nil {
+		return nil, err
+	}
+	used, err := stop()
+	if err != nil {
+		return nil, err
+	}
+	return used.measured(tally, 0), nil
+}
+
+// put puts the load on the server at addr. It returns also wrk's own CPU time.
+func (b *bench) put(ctx context.Context, c scene, l load, addr string) (t tally, wrkCPU time.Duration, err error) {
+	if c.bare {
+		t, err = askBare(ctx, l, addr)
+		return t, 0, err
+	}
+	return b.wrk.run(ctx, l, addr, c.carries())
 }
 
 // usage is CPU time over a while.
@@ -109,7 +148,17 @@ type usage struct {
 	took    time.Duration // wall clock
 	server  time.Duration
 	known   time.Duration // server and store
-	machine time.Duration
+	machine time.Duration // all processes; not the kernel's own threads
+}
+
+// measured sums up a run. loadCPU is the CPU time of what was its load.
+func (u usage) measured(t tally, loadCPU time.Duration) *measured {
+	perRequest := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(t.Requests) }
+	return &measured{
+		Rate: t.perSecond(), P50: float64(t.P50), P99: float64(t.P99),
+		CPU: perRequest(u.server), AllCPU: perRequest(u.known + loadCPU),
+		Others: 100 * max(0, float64(u.machine-u.known-loadCPU)/float64(u.took)/float64(runtime.NumCPU())),
+	}
 }
 
 // watch begins to count CPU time; stop ends it.
@@ -146,6 +195,8 @@ func (c scene) probe(ctx context.Context, s *server, l load) error {
 	token := int64(token)
 	path := l.pathOf(0, 0)
 	switch {
+	case c.bare: // takes no requests, and tells of errors itself
+		return nil
 	case c.reads:
 		status, body, err := get(ctx, "http://"+s.addr+path)
 		if err == nil && (status != http.StatusOK || len(body) != l.size) {
@@ -172,10 +223,11 @@ func (c scene) probe(ctx context.Context, s *server, l load) error {
 // late shows that a server that is to refuse late writes does so: a fence that
 // lets everything pass would be fast.
 func (b *bench) late(ctx context.Context, c scene, l load) error {
-	s, sink := b.servers[c.server], b.servers[sinkServer].addr
+	s := b.servers[c.server]
 	if !s.fenced {
 		return nil
 	}
+	sink := b.sinkOf(s).addr
 	before, err := askSink(ctx, sink)
 	if err != nil {
 		return err

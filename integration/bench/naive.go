@@ -24,7 +24,7 @@ var (
 )
 
 func newNaive(file string, next http.Handler) (*naive, error) {
-	db, err := bbolt.Open(file, 0o600, &bbolt.Options{Timeout: time.Second})
+	db, err := bbolt.Open(file, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
 	if err != nil {
 		return nil, err
 	}

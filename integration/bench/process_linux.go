@@ -78,8 +78,45 @@ func parseStat(stat []byte) (time.Duration, error) {
 }
 
 // machineTime returns the CPU time that all processes have used, and the
-// interrupts.
+// interrupts. What the kernel's own threads have used is left out: they write to
+// the disk for whoever is measured.
 func machineTime() (time.Duration, error) {
+	all, err := allTime()
+	if err != nil {
+		return 0, err
+	}
+	kernel, err := kernelTime()
+	return all - kernel, err
+}
+
+// kthreadd is the parent of all threads of the kernel. In a container it is
+// somebody else, or nobody.
+const kthreadd = 2
+
+func kernelTime() (total time.Duration, err error) {
+	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", kthreadd))
+	if err != nil || string(bytes.TrimSpace(name)) != "kthreadd" {
+		return 0, nil
+	}
+	threads, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", kthreadd))
+	if err != nil {
+		return 0, err
+	}
+	for _, id := range strings.Fields(string(threads)) {
+		stat, err := os.ReadFile("/proc/" + id + "/stat")
+		if err != nil {
+			continue // it has ended
+		}
+		used, err := parseStat(stat)
+		if err != nil {
+			return 0, err
+		}
+		total += used
+	}
+	return total, nil
+}
+
+func allTime() (time.Duration, error) {
 	stat, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, err
@@ -90,6 +127,23 @@ func machineTime() (time.Duration, error) {
 		return 0, fmt.Errorf("/proc/stat begins with %q", line)
 	}
 	return parseTicks([][]byte{fields[1], fields[2], fields[3], fields[6], fields[7]})
+}
+
+// anonymous returns the memory of a process that is in no file: RssAnon, in bytes.
+func anonymous(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseAnonymous(status)
+}
+
+func parseAnonymous(status []byte) (kib int64, err error) {
+	_, after, found := bytes.Cut(status, []byte("\nRssAnon:"))
+	if _, err := fmt.Sscanf(string(after), "%d kB", &kib); !found || err != nil {
+		return 0, fmt.Errorf("/proc/PID/status has no RssAnon: %q", status)
+	}
+	return kib << 10, nil
 }
 
 func parseTicks(fields [][]byte) (total time.Duration, err error) {

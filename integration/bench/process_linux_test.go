@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 )
@@ -49,5 +50,41 @@ func TestCPUTimeHasThatOfChildren(t *testing.T) {
 	}
 	if _, err := parseStat(own); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAnonymousMemoryIsRead(t *testing.T) {
+	const status = "Name:\tx\nVmRSS:\t    9000 kB\nRssAnon:\t    2048 kB\nRssFile:\t    7000 kB\n"
+	if got, err := parseAnonymous([]byte(status)); got != 2<<20 || err != nil {
+		t.Errorf("got %d, %v; want 2 MiB", got, err)
+	}
+	for _, bad := range []string{"", "Name:\tx\n", "Name:\tRssAnon: 7 kB\n", "Name:\tx\nRssAnon:\tx kB\n"} {
+		if got, err := parseAnonymous([]byte(bad)); err == nil {
+			t.Errorf("%q is read as %d, want an error", bad, got)
+		}
+	}
+	before, err := anonymous(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	more := make([]byte, 64<<20)
+	for i := range more {
+		more[i] = 1
+	}
+	if after, err := anonymous(os.Getpid()); after-before < 60<<20 || err != nil {
+		t.Errorf("with 64 MiB more it is %d after %d, %v", after, before, err)
+	}
+	runtime.KeepAlive(more)
+}
+
+// What the kernel does for whoever is measured is not done by others.
+func TestMachineTimeIsThatOfProcesses(t *testing.T) {
+	all, err := allTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	processes, err := machineTime()
+	if err != nil || processes > all+tick || processes < all/2 {
+		t.Errorf("processes have used %v, %v; with the kernel's threads %v", processes, err, all)
 	}
 }

@@ -17,6 +17,8 @@ func cpuTime(int) (time.Duration, error) { return 0, errLinux }
 
 func machineTime() (time.Duration, error) { return 0, errLinux }
 
+func anonymous(int) (int64, error) { return 0, errLinux }
+
 func fileSystem(string) string { return "unknown" }
 
 func processor() string { return runtime.GOARCH }

@@ -30,10 +30,24 @@ var recipes = map[string]recipe{
 	"rising":       fencegate(built),
 	"stream":       fencegate(built, "--body", "stream"),
 
+	"light": {start: func(ctx context.Context, at place, name string) (*server, error) {
+		return startSink(ctx, at, name, storeLight)
+	}},
+	"nginx-light":     {store: "light", start: nginx(nginxSettings{Buffering: true}).start},
+	"fencegate-light": {store: "light", start: fencegate(built).start},
+
+	"raise-1k": onLedger(k1, startRaiser(roleRaise)),
+	"bare-1k":  onLedger(k1, startRaiser(roleUpdate)),
+	"raise-1m": onLedger(m1Marks, startRaiser(roleRaise)),
+	"bare-1m":  onLedger(m1Marks, startRaiser(roleUpdate)),
+	"marks-1m": onLedger(m1Marks, fencegate(built).start),
+	"idle":     fencegate(built),
+
 	"files":           {start: startFiles},
 	"nginx-files":     {store: "files", start: nginx(nginxSettings{Buffering: true}).start},
 	"fencegate-files": {store: "files", start: fencegate(built).start},
 	"dir":             {start: startDir},
+	"bare":            {start: startBare},
 
 	"lua-always-2ms":  {start: startLua(redisAlways, 2*time.Millisecond)},
 	"lua-always-10ms": {start: startLua(redisAlways, 10*time.Millisecond)},
@@ -66,6 +80,23 @@ func startDir(ctx context.Context, at place, name string) (*server, error) {
 		s.root = root
 	}
 	return s, err
+}
+
+// onLedger is a recipe for a server that starts on a ledger with so many marks,
+// which is in its directory.
+func onLedger(marks int, start func(context.Context, place, string) (*server, error)) recipe {
+	return recipe{start: func(ctx context.Context, at place, name string) (*server, error) {
+		if _, err := copyLedger(ctx, at, name, marks); err != nil {
+			return nil, err
+		}
+		return start(ctx, at, name)
+	}}
+}
+
+func startRaiser(role string) func(context.Context, place, string) (*server, error) {
+	return func(ctx context.Context, at place, name string) (*server, error) {
+		return startRole(ctx, at, name, role, 0, "-state", at.ledger(name))
+	}
 }
 
 func startHTTPUtil(ctx context.Context, at place, name string) (*server, error) {

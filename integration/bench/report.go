@@ -23,24 +23,48 @@ type caseNotes struct {
 	CPU     spread            `json:"cpu_us_per_request"`
 	AllCPU  spread            `json:"all_cpu_us_per_request"`
 	Others  spread            `json:"others_percent"`
+	Figure  spread            `json:"figure"`  // where there is no rate
+	Repeats int               `json:"repeats"` // of runs in which others had too much
 	Ratios  []ratioNotes      `json:"ratios,omitempty"`
 	Invalid string            `json:"invalid,omitempty"`
 }
 
-// ratioNotes compare a case with another one, by round.
+// ratioNotes compare a case with another one, by round, or tell its figure.
 type ratioNotes struct {
-	Against string `json:"against"`
-	Over    string `json:"over,omitempty"` // the ratio is of the p50 added to this case's, not of the rates
+	Says    string `json:"says,omitempty"`
+	Kind    kind   `json:"kind,omitempty"`
+	Against string `json:"against,omitempty"`
+	Over    string `json:"over,omitempty"`
 	Ratio   spread `json:"ratio"`
-	ByCPU   spread `json:"ratio_by_cpu"` // of the CPU time per request, inverted; not with over
+	ByCPU   spread `json:"ratio_by_cpu"` // of the CPU time per request, inverted; for rates
 	Target  string `json:"target,omitempty"`
 	Met     bool   `json:"met"` // by the median
 }
 
+// rates tells whether it is rates that are compared.
+func (n ratioNotes) rates() bool { return n.Kind == byRate || n.Kind == byTold }
+
+// verdict is for a case with a target.
+func (n ratioNotes) verdict() string {
+	if n.Met {
+		return "met"
+	}
+	return "missed"
+}
+
 func (n ratioNotes) String() string {
-	text := fmt.Sprintf("%.2f (%.2f–%.2f), by CPU %.2f, of %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.ByCPU.Median, n.Against)
-	if n.Over != "" {
-		text = fmt.Sprintf("%.2f (%.2f–%.2f) of the p50 that %s adds to %s", n.Ratio.Median, n.Ratio.Min, n.Ratio.Max, n.Against, n.Over)
+	text := n.Ratio.String()
+	switch n.Kind {
+	case additions:
+		text += fmt.Sprintf(" of the p50 that %s adds to %s", n.Against, n.Over)
+	case byTime:
+		text += " of the p50 of " + n.Against
+	case inMiB:
+		text += " MiB of anonymous memory"
+	case inAllocs:
+		text += " allocations"
+	default:
+		text += fmt.Sprintf(", by CPU %.2f, of %s", n.ByCPU.Median, n.Against)
 	}
 	if n.Target == "" {
 		return text
@@ -59,7 +83,7 @@ func newReport(a about, results []*result) *report {
 	}
 	out := &report{About: a}
 	for _, r := range results {
-		n := caseNotes{Name: r.scene.name, Rounds: r.rounds}
+		n := caseNotes{Name: r.scene.name, Rounds: r.rounds, Repeats: r.repeats}
 		if r.invalid != nil {
 			n.Invalid = r.invalid.Error()
 		} else {
@@ -86,25 +110,36 @@ func (n *caseNotes) summarise(r *result, others map[string]*result) {
 	n.CPU = of(func(m *measured) float64 { return m.CPU })
 	n.AllCPU = of(func(m *measured) float64 { return m.AllCPU })
 	n.Others = of(func(m *measured) float64 { return m.Others })
+	n.Figure = of(func(m *measured) float64 { return m.Figure })
 	for _, w := range r.scene.wanted {
-		to := others[w.against]
-		if to == nil {
-			continue
-		}
-		pairs, cpu := ratios(r.rounds, to.rounds), ratiosByCPU(r.rounds, to.rounds)
-		if w.over != "" {
-			base := others[w.over]
-			if base == nil {
-				continue
-			}
-			pairs = additions(r.rounds, to.rounds, base.rounds)
-			cpu = nil
-		}
+		pairs, cpu := w.compare(r, others)
 		if len(pairs) > 0 {
 			s := spreadOf(pairs)
-			n.Ratios = append(n.Ratios, ratioNotes{w.against, w.over, s, spreadOf(cpu), w.String(), w.met(s.Median)})
+			n.Ratios = append(n.Ratios, ratioNotes{w.says, w.kind, w.against, w.over, s, spreadOf(cpu), w.String(), w.met(s.Median)})
 		}
 	}
+}
+
+// compare returns what is compared of each round; nothing if the other case was not
+// measured.
+func (w wanted) compare(r *result, others map[string]*result) (pairs, cpu []float64) {
+	if w.kind.figure() {
+		return figures(r.rounds), nil
+	}
+	to := others[w.against]
+	if to == nil {
+		return nil, nil
+	}
+	switch w.kind {
+	case byTime:
+		return slowdowns(r.rounds, to.rounds), nil
+	case additions:
+		if base := others[w.over]; base != nil {
+			return additionsOf(r.rounds, to.rounds, base.rounds), nil
+		}
+		return nil, nil
+	}
+	return ratios(r.rounds, to.rounds), ratiosByCPU(r.rounds, to.rounds)
 }
 
 // width is that of all columns before the ratios.
@@ -122,6 +157,10 @@ func (r *report) table() string {
 			notes = append(notes, c.Name+" is invalid: "+c.Invalid)
 			continue
 		}
+		if len(c.Ratios) > 0 && c.Ratios[0].Kind.figure() {
+			fmt.Fprintf(&b, "%-*s  %s\n", width, c.Name, c.Ratios[0])
+			continue
+		}
 		fmt.Fprintf(&b, "%-20s %8.0f %15s %8.0f %8.0f %8.1f %8.1f %6.0f%%", c.Name, c.Rate.Median,
 			fmt.Sprintf("%.0f–%.0f", c.Rate.Min, c.Rate.Max), c.P50.Median, c.P99.Median, c.CPU.Median, c.AllCPU.Median, c.Others.Median)
 		for i, ratio := range c.Ratios {
@@ -132,10 +171,33 @@ func (r *report) table() string {
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("\n" + r.quiet() + "\n")
 	if len(notes) > 0 {
 		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")
 	}
 	return b.String()
+}
+
+// quiet says how busy the machine was with other things.
+func (r *report) quiet() string {
+	var medians []float64
+	over, repeats := 0, 0
+	for _, c := range r.Cases {
+		if len(c.Ratios) > 0 && c.Ratios[0].Kind.figure() || c.Invalid != "" {
+			continue
+		}
+		medians = append(medians, c.Others.Median)
+		repeats += c.Repeats
+		if c.Others.Median > busy {
+			over++
+		}
+	}
+	s := spreadOf(medians)
+	text := fmt.Sprintf("Others had %.0f %% of the CPU (median over the cases; %.0f to %.0f %%); %d runs were repeated for it.", s.Median, s.Min, s.Max, repeats)
+	if over > 0 {
+		text = fmt.Sprintf("THE MACHINE WAS BUSY in %d of %d cases: rely on ratios and on CPU per request, if at all. ", over, len(medians)) + text
+	}
+	return text
 }
 
 func (r *report) writeJSON(file string) error {

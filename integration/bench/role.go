@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,14 +17,18 @@ const (
 	roleSink     = "sink"
 	roleHTTPUtil = "httputil"
 	roleNaive    = "naive"
+	roleBare     = "bare"
+	roleRaise    = "raise"  // no server, but marks that are raised through a gate
+	roleUpdate   = "update" // the same with bbolt alone
 )
 
 // listening is what a role prints, followed by its address.
 const listening = "listening on "
 
 // play serves until the process is ended. upstream is the store's host:port, for
-// a role that has one, and state the file that it keeps.
-func play(role, upstream, state string) error {
+// a role that has one, state the file or the directory that it keeps, and kind
+// that of a sink.
+func play(role, upstream, state, kind string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -31,7 +36,19 @@ func play(role, upstream, state string) error {
 	fmt.Println(listening + l.Addr().String())
 	switch role {
 	case roleSink:
-		return new(sink).serve(l)
+		return serveSink(l, kind)
+	case roleRaise:
+		on, err := openGate(context.Background(), state)
+		if err != nil {
+			return err
+		}
+		return serveRaises(l, on)
+	case roleUpdate:
+		on, err := openBare(state)
+		if err != nil {
+			return err
+		}
+		return serveRaises(l, on)
 	case roleHTTPUtil:
 		server := &http.Server{Handler: forwarder(upstream), IdleTimeout: 10 * time.Minute}
 		return server.Serve(l)
@@ -42,6 +59,12 @@ func play(role, upstream, state string) error {
 		}
 		server := &http.Server{Handler: fence, IdleTimeout: 10 * time.Minute}
 		return server.Serve(l)
+	case roleBare:
+		writers, err := newBare(state)
+		if err != nil {
+			return err
+		}
+		return writers.serve(l)
 	}
 	return fmt.Errorf("no such role: %q", role)
 }
@@ -54,7 +77,8 @@ func forwarder(upstream string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport: &http.Transport{
-			MaxIdleConnsPerHost: 1024, IdleConnTimeout: 10 * time.Minute, DisableCompression: true,
+			MaxIdleConnsPerHost: 256, IdleConnTimeout: 10 * time.Minute, DisableCompression: true, WriteBufferSize: 16 << 10,
+			DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		},
 		BufferPool: &buffers{sync.Pool{New: func() any { return new([32 << 10]byte) }}},
 	}

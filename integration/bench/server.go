@@ -23,6 +23,7 @@ type server struct {
 	store  *server    // behind it, unless that is the sink
 	root   string     // of a store of files: their directory
 	fenced bool       // it refuses late writes
+	sink   bool       // it counts what it stores, at countPath
 }
 
 // cpu returns the CPU time used so far by all that belongs to the server.
@@ -59,13 +60,26 @@ type place struct {
 	before    string // an older one to compare with, or ""
 }
 
+// startSink starts a sink of a kind that -store has.
+func startSink(ctx context.Context, at place, name, kind string) (*server, error) {
+	s, err := startRole(ctx, at, name, roleSink, 0, "-store", kind)
+	if err == nil {
+		s.sink = true
+	}
+	return s, err
+}
+
+// state is the file or directory that a role keeps.
+func (at place) state(name string) string { return filepath.Join(at.dir, name+".db") }
+
 // startRole starts this program as another server, its disk delayed.
-func startRole(ctx context.Context, at place, name, role string, delay time.Duration) (*server, error) {
+func startRole(ctx context.Context, at place, name, role string, delay time.Duration, more ...string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", filepath.Join(at.dir, name+".db"))
+	args := append(slowly(delay), self, "-play", role, "-upstream", at.store, "-state", at.state(name))
+	args = append(args, more...)
 	p, err := startProcess(at.dir, name, exec.Command(args[0], args[1:]...))
 	if err != nil {
 		return nil, err
@@ -77,12 +91,15 @@ func startRole(ctx context.Context, at place, name, role string, delay time.Dura
 	return &server{process: p, addr: strings.TrimPrefix(line, listening)}, nil
 }
 
-// startFencegate starts a fencegate with a new ledger, and waits until it is
-// ready. command is the binary, and what comes before it.
+// startFencegate starts a fencegate, with a new ledger unless there is one, and
+// waits until it is ready. command is the binary, and what comes before it.
 func startFencegate(ctx context.Context, at place, name string, command []string, args ...string) (*server, error) {
 	dir := filepath.Join(at.dir, name)
-	args = append([]string{"serve", "--init", "--state", filepath.Join(dir, "state"),
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policy", "require"}, args...)
+	state := at.ledger(name)
+	args = append([]string{"serve", "--state", state, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--policy", "require"}, args...)
+	if _, err := os.Stat(filepath.Join(state, ledgerFile)); errors.Is(err, os.ErrNotExist) {
+		args = append(args, "--init")
+	}
 	cmd := exec.Command(command[0], append(command[1:], args...)...)
 	cmd.Env = append(ownSettings(os.Environ()), profileVariable+"="+dir)
 	p, err := startProcess(at.dir, name, cmd)
@@ -103,8 +120,10 @@ func startFencegate(ctx context.Context, at place, name string, command []string
 	return s, nil
 }
 
-// settle is short: it is also how long the first start takes.
-const settle = time.Second
+// settle is short: it is also how long the first start takes. But fencegate gives
+// up a store that takes in nothing for half of it, which a busy machine must not
+// bring about.
+const settle = 4 * time.Second
 
 func toStore(at place, more ...string) []string {
 	return append([]string{"--upstream", "http://" + at.store, "--settle", settle.String()}, more...)

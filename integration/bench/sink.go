@@ -1,107 +1,101 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"net"
-	"strconv"
+	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// sink is the store behind all proxies. It understands as much of HTTP/1.1 as
-// they send: requests with Content-Length or without a body. It keeps
-// connections open, and counts the writes that it has taken whole.
-type sink struct {
+// A sink is the store behind all proxies. It takes PUTs, whose bodies it throws
+// away, answers GETs with 1 KiB, keeps connections open, and counts the writes
+// that it has taken whole.
+//
+// There are two, chosen by -store: httpSink, on net/http as many a small store is,
+// and lightSink, which costs less, so that the proxies are more of what is
+// measured.
+
+// The kinds of sinks, as -store names them.
+const (
+	storeHTTP  = "http"
+	storeLight = "light"
+)
+
+// countPath is where GET tells the counts, as "writes bytes", and kibLen the
+// length of every other answer to GET.
+const (
+	countPath = "/count"
+	kibLen    = 1 << 10
+)
+
+// stored is what a sink has stored so far.
+type stored struct {
 	writes atomic.Int64
 	bytes  atomic.Int64 // of their bodies
 }
 
-// countPath is where GET tells the counts, as "writes bytes".
-const countPath = "/count"
-
-var (
-	stored    = []byte("HTTP/1.1 204 No Content\r\n\r\n")
-	malformed = []byte("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-)
-
-// serve answers the connections of l until it is closed.
-func (s *sink) serve(l net.Listener) error {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return err
-		}
-		go s.answer(c)
-	}
+func (s *stored) add(bytes int64) {
+	s.bytes.Add(bytes)
+	s.writes.Add(1)
 }
 
-// answer answers the requests of one connection.
-func (s *sink) answer(c net.Conn) {
-	defer c.Close()
-	in := bufio.NewReaderSize(c, 16<<10)
+func (s *stored) String() string { return fmt.Sprintf("%d %d", s.writes.Load(), s.bytes.Load()) }
+
+// serveSink answers the connections of l until it is closed.
+func serveSink(l net.Listener, kind string) error {
+	switch kind {
+	case storeHTTP:
+		server := &http.Server{Handler: newHTTPSink(), IdleTimeout: 10 * time.Minute}
+		return server.Serve(l)
+	case storeLight:
+		return new(lightSink).serve(l)
+	}
+	return fmt.Errorf("no such store: %q", kind)
+}
+
+// httpSink is the sink on net/http.
+type httpSink struct {
+	stored
+	buffers sync.Pool
+	kib     []byte
+}
+
+func newHTTPSink() *httpSink {
+	return &httpSink{kib: make([]byte, kibLen), buffers: sync.Pool{New: func() any { return new([64 << 10]byte) }}}
+}
+
+func (s *httpSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		if r.URL.Path == countPath {
+			_, _ = io.WriteString(w, s.String())
+			return
+		}
+		_, _ = w.Write(s.kib)
+		return
+	case http.MethodPut:
+	default:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return
+	}
+	buffer := s.buffers.Get().(*[64 << 10]byte)
+	defer s.buffers.Put(buffer)
+	var length int64
 	for {
-		h, err := readHead(in)
-		if err != nil {
-			if _, bad := err.(badRequest); bad {
-				_, _ = c.Write(malformed)
-			}
-			return // else the client has left
+		n, err := r.Body.Read(buffer[:])
+		length += int64(n)
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		reply := stored
-		if h.count {
-			text := fmt.Sprintf("%d %d", s.writes.Load(), s.bytes.Load())
-			reply = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(text), text)
-		} else {
-			if _, err := in.Discard(h.length); err != nil {
-				return // cut off: nothing is stored
-			}
-			s.bytes.Add(int64(h.length))
-			s.writes.Add(1)
-		}
-		if _, err := c.Write(reply); err != nil || h.last {
+		if err != nil { // cut off: nothing is stored
+			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
 	}
-}
-
-// head is what the sink needs of the head of a request.
-type head struct {
-	count  bool // asks for the counts, and is no write
-	length int  // of the body
-	last   bool // on this connection
-}
-
-type badRequest string
-
-func (b badRequest) Error() string { return string(b) }
-
-// readHead reads up to the end of a head, without allocating.
-func readHead(in *bufio.Reader) (h head, err error) {
-	line, err := in.ReadSlice('\n')
-	if err != nil {
-		return h, err
-	}
-	h.count = bytes.HasPrefix(line, []byte("GET "+countPath+" "))
-	if !h.count && !bytes.HasPrefix(line, []byte("PUT /")) {
-		return h, badRequest("neither a PUT nor a question for the counts")
-	}
-	for {
-		if line, err = in.ReadSlice('\n'); err != nil {
-			return h, err
-		}
-		name, value, found := bytes.Cut(bytes.TrimRight(line, "\r\n"), []byte(":"))
-		switch {
-		case len(name) == 0 && !found:
-			return h, nil
-		case bytes.EqualFold(name, []byte("Content-Length")):
-			if h.length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil || h.length < 0 {
-				return h, badRequest("no length")
-			}
-		case bytes.EqualFold(name, []byte("Connection")):
-			h.last = bytes.EqualFold(bytes.TrimSpace(value), []byte("close"))
-		case bytes.EqualFold(name, []byte("Transfer-Encoding")):
-			return h, badRequest("a body without a length")
-		}
-	}
+	s.add(length)
+	w.WriteHeader(http.StatusNoContent)
 }

@@ -1,6 +1,9 @@
 package main
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // spread is what is told of several values.
 type spread struct {
@@ -8,6 +11,8 @@ type spread struct {
 	Min    float64 `json:"min"`
 	Max    float64 `json:"max"`
 }
+
+func (s spread) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", s.Median, s.Min, s.Max) }
 
 // spreadOf returns the zero spread of no values. With an even number of values
 // the median is between the middle ones.
@@ -42,15 +47,33 @@ func ratiosByCPU(of, to map[int]*measured) (r []float64) {
 	return r
 }
 
-// additions pairs, by round, how much longer than in a third case the median
+// additionsOf pairs, by round, how much longer than in a third case the median
 // answer takes in one and in the other. A round in which the other one adds
 // nothing tells nothing.
-func additions(of, to, over map[int]*measured) (r []float64) {
+func additionsOf(of, to, over map[int]*measured) (r []float64) {
 	for round, m := range of {
 		other, base := to[round], over[round]
 		if other != nil && base != nil && other.P50 > base.P50 {
 			r = append(r, (m.P50-base.P50)/(other.P50-base.P50))
 		}
+	}
+	return r
+}
+
+// slowdowns pairs, by round, the times of the median answers.
+func slowdowns(of, to map[int]*measured) (r []float64) {
+	for round, m := range of {
+		if other := to[round]; other != nil && other.P50 > 0 {
+			r = append(r, m.P50/other.P50)
+		}
+	}
+	return r
+}
+
+// figures are what counts in a case without a rate.
+func figures(of map[int]*measured) (r []float64) {
+	for _, m := range of {
+		r = append(r, m.Figure)
 	}
 	return r
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSpread(t *testing.T) {
@@ -58,7 +59,7 @@ func TestAdditionsAreOverAThirdCase(t *testing.T) {
 	of := p50(map[int]float64{0: 130, 1: 150, 2: 150, 3: 100})
 	to := p50(map[int]float64{0: 120, 1: 110, 2: 90, 4: 100})
 	over := p50(map[int]float64{0: 100, 1: 100, 2: 100, 3: 100, 4: 100})
-	got := additions(of, to, over)
+	got := additionsOf(of, to, over)
 	slices.Sort(got)
 	if want := []float64{1.5, 5}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -74,12 +75,39 @@ func TestWanted(t *testing.T) {
 	}{
 		{wanted{target: 0.8}, 0.8, "≥ 0.80", true},
 		{wanted{target: 0.8}, 0.79, "≥ 0.80", false},
-		{wanted{target: 1.6, over: "x"}, 1.6, "≤ 1.60", true},
-		{wanted{target: 1.6, over: "x"}, 1.61, "≤ 1.60", false},
-		{wanted{}, 0.1, "", true},
+		{wanted{target: 1.6, kind: additions, over: "x"}, 1.6, "≤ 1.60", true},
+		{wanted{target: 1.6, kind: additions, over: "x"}, 1.61, "≤ 1.60", false},
+		{wanted{target: 40, kind: inMiB}, 40, "≤ 40", true},
+		{wanted{target: 40, kind: inMiB}, 40.1, "≤ 40", false},
+		{wanted{kind: inAllocs}, 0, "≤ 0", true},
+		{wanted{kind: inAllocs}, 1, "≤ 0", false},
+		{wanted{target: 1.25, kind: byTime}, 1.3, "≤ 1.25", false},
+		{told("x"), 0.1, "", true},
 	} {
 		if c.w.String() != c.text || c.w.met(c.ratio) != c.met {
 			t.Errorf("%+v is %q, met by %v: %v; want %q, %v", c.w, c.w.String(), c.ratio, c.w.met(c.ratio), c.text, c.met)
+		}
+	}
+}
+
+func TestBusyRunsAreRepeated(t *testing.T) {
+	b := &bench{rounds: 5, repeats: 2}
+	for _, c := range []struct {
+		name   string
+		r      result
+		others float64
+		tried  int
+		want   bool
+	}{
+		{"quiet", result{}, busy, 0, true},
+		{"busy", result{}, busy + 1, 0, false},
+		{"busy again", result{repeats: 4}, busy + 1, 1, false},
+		{"busy for long", result{repeats: 2}, busy + 1, 2, true},
+		{"busy in every round", result{repeats: 5}, busy + 1, 0, true},
+		{"with strace", result{scene: scene{slow: time.Millisecond}}, 90, 0, true},
+	} {
+		if got := b.enough(&c.r, &measured{Others: c.others}, c.tried); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -94,10 +122,18 @@ func TestRoundsTakeTurns(t *testing.T) {
 	}
 }
 
+// beside says that others had so much of the CPU.
+func beside(others float64, rounds map[int]*measured) map[int]*measured {
+	for _, m := range rounds {
+		m.Others = others
+	}
+	return rounds
+}
+
 func TestReportHidesInvalidNumbers(t *testing.T) {
 	scene := func(name string) scene { return scenes[slices.Index(names(scenes), name)] }
 	r := newReport(about{}, []*result{
-		{scene: scene("nginx"), rounds: rates(map[int]float64{0: 1111, 1: 3333})},
+		{scene: scene("nginx"), rounds: beside(30, rates(map[int]float64{0: 1111, 1: 3333}))},
 		{scene: scene("fencegate"), rounds: rates(map[int]float64{0: 1111, 1: 1111})},
 		{scene: scene("stale"), rounds: rates(map[int]float64{0: 7777, 1: 7777}), invalid: wrongError{errors.New("wrong answers")}},
 		{scene: scene("stream-stalled"), rounds: rates(map[int]float64{0: 50})}, // without what it is compared with
@@ -106,6 +142,7 @@ func TestReportHidesInvalidNumbers(t *testing.T) {
 	for _, want := range []string{
 		"2222", "1111–3333", // median and range
 		"0.67 (0.33–1.00), by CPU 2.00, of nginx, wanted ≥ 0.80: MISSED",
+		"THE MACHINE WAS BUSY in 1 of 3 cases",
 		"stale                INVALID", "stale is invalid: wrong answers",
 	} {
 		if !strings.Contains(table, want) {
