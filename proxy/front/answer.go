@@ -17,10 +17,11 @@ type answer struct {
 	c        *conn
 	r        *http.Request
 	header   http.Header
-	status   int   // 0: not given yet
-	sent     bool  // the head is in out, or has been sent
-	length   int64 // of the body, as the header declares it; −1: it does not
-	written  int64 // of the body
+	names    []string // of header; kept for its memory
+	status   int      // 0: not given yet
+	sent     bool     // the head is in out, or has been sent
+	length   int64    // of the body, as the header declares it; −1: it does not
+	written  int64    // of the body
 	chunked  bool
 	bodiless bool // HEAD, or a status without a body
 	ends     bool // the connection, after this answer
@@ -44,7 +45,7 @@ func (a *answer) reset() {
 	}
 	clear(h)
 	a.free()
-	*a = answer{c: a.c, header: h}
+	*a = answer{c: a.c, header: h, names: a.names}
 }
 
 // outputs are for what is held back.

@@ -2,6 +2,7 @@ package front
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -35,13 +36,7 @@ func (a *answer) head(whole bool) {
 		a.chunked = true
 	}
 	a.statusLine(a.status)
-	for name, lines := range a.header {
-		switch name {
-		case "Content-Length", "Connection", "Transfer-Encoding":
-			continue
-		}
-		a.field(name, lines)
-	}
+	a.fields()
 	if _, ok := a.header["Date"]; !ok {
 		a.addText("Date: ")
 		a.addText(date())
@@ -70,13 +65,7 @@ func (a *answer) inform(status int) {
 		return
 	}
 	a.statusLine(status)
-	for name, lines := range a.header {
-		switch name {
-		case "Content-Length", "Connection", "Transfer-Encoding":
-			continue
-		}
-		a.field(name, lines)
-	}
+	a.fields()
 	a.addText("\r\n")
 	a.send()
 }
@@ -107,6 +96,23 @@ var statusTexts = func() (t [600]string) {
 	}
 	return t
 }()
+
+// fields writes the header, in the order of its names, but for what the answer
+// itself decides about.
+func (a *answer) fields() {
+	a.names = a.names[:0]
+	for name := range a.header {
+		switch name {
+		case "Content-Length", "Connection", "Transfer-Encoding":
+			continue
+		}
+		a.names = append(a.names, name)
+	}
+	slices.Sort(a.names)
+	for _, name := range a.names {
+		a.field(name, a.header[name])
+	}
+}
 
 // field writes the lines of one name. What would be none, or more than that, is
 // left out, or made harmless.
