@@ -31,6 +31,8 @@ type conn struct {
 	pooled *[]byte // which in is of; nil: in is larger, or there is none
 	op     reading
 
+	sending sending
+
 	head   head
 	visit  *visit // of the request in progress
 	spare  *visit // for the next one
@@ -52,7 +54,7 @@ func newConn(s *Server, accepted net.Conn) *conn {
 		}
 	}
 	c.readBy.set, c.writeBy.set = accepted.SetReadDeadline, accepted.SetWriteDeadline
-	c.op.once = c.readOnce
+	c.op.once, c.sending.all = c.readOnce, c.writeAllOf
 	c.answer.c = c
 	c.answer.header = http.Header{}
 	c.head.header = http.Header{}
@@ -212,7 +214,13 @@ func (c *conn) write(b []byte) error {
 	c.writeBy.begin()
 	defer c.writeBy.end()
 	for {
-		n, err := c.socket.Write(b)
+		var n int
+		var err error
+		if c.raw != nil {
+			n, err = c.writeRaw(b)
+		} else {
+			n, err = c.socket.Write(b)
+		}
 		if err == nil || !c.writeBy.early(err) {
 			return err
 		}

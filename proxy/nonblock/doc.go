@@ -1,4 +1,4 @@
-//go:build unix
+//go:build unix && !aix
 
 // Package nonblock is reading from and writing to sockets by system calls that
 // never wait, for the two connections of a request: the client's and the store's.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"syscall"
+
+	"fencegate/proxy/nonblock"
 )
 
 // canPeek: whether something has arrived can be known without waiting for it.
@@ -163,26 +165,18 @@ func (s *socket) readOnce(fd int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.in
-	for {
-		var n int
-		if n, r.err = syscall.Read(fd, r.b); n > 0 {
-			r.n = n
-			s.received += int64(n)
-		}
-		if r.err != syscall.EINTR {
-			return
-		}
+	var n int
+	if n, r.err = nonblock.Read(fd, r.b); n > 0 {
+		r.n = n
+		s.received += int64(n)
 	}
 }
 
 // readNow reads what has arrived. The error is errNotNow if that is nothing.
 func (s *socket) readNow(b []byte) (n int, err error) {
 	once := func(fd uintptr) bool {
-		for {
-			if n, err = syscall.Read(int(fd), b); err != syscall.EINTR {
-				return true
-			}
-		}
+		n, err = nonblock.Read(int(fd), b)
+		return true
 	}
 	rawErr := s.raw.Read(once)
 	for s.again(rawErr, true) {
@@ -213,8 +207,8 @@ func (s *socket) writeOnce(fd int) (silent bool) {
 		}
 		s.hush, silent = false, true
 	} else {
-		n, _, err := syscall.Recvfrom(fd, w.peeked[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		if err != nil && err != syscall.EAGAIN && err != syscall.EINTR {
+		n, err := nonblock.Peek(fd, w.peeked[:])
+		if err != nil && err != syscall.EAGAIN {
 			w.err = err // it is told only once
 			return false
 		}
@@ -228,7 +222,7 @@ func (s *socket) writeOnce(fd int) (silent bool) {
 		case len(w.left[1]) > 0:
 			n, w.err = gather(fd, w.left[:])
 		default:
-			n, w.err = syscall.Write(fd, w.left[0])
+			n, w.err = nonblock.Write(fd, w.left[0])
 		}
 		if n > 0 {
 			s.written += int64(n)
@@ -242,18 +236,14 @@ func (s *socket) writeOnce(fd int) (silent bool) {
 
 // silent returns an error unless nothing has arrived.
 func (w *writing) silent(fd int) error {
-	for {
-		n, _, err := syscall.Recvfrom(fd, w.peeked[:1], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		switch {
-		case err == syscall.EINTR:
-		case err == syscall.EAGAIN:
-			return nil
-		case err != nil:
-			return os.NewSyscallError("recv", err)
-		case n == 0:
-			return errLeft
-		default:
-			return errUnasked
-		}
+	n, err := nonblock.Peek(fd, w.peeked[:1])
+	switch {
+	case err == syscall.EAGAIN:
+		return nil
+	case err != nil:
+		return os.NewSyscallError("recv", err)
+	case n == 0:
+		return errLeft
 	}
+	return errUnasked
 }
