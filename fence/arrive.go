@@ -36,6 +36,8 @@ func (g *Gate) arrive(ctx context.Context, r Request) (*passage, Verdict) {
 		} else {
 			h.object = g.nodes.hold(h.Object)
 		}
+		// The same, but no pieces of the request, which an entry would keep.
+		h.Fence, h.Object = h.fence.path, h.object.path
 		if h.Tree && h.Policy != Open {
 			g.watchBelow(h)
 		}
@@ -137,12 +139,12 @@ func (g *Gate) judgeAndRaise(p *passage) Verdict {
 // raise makes the touch's row pending and tells everyone whom it overtakes.
 func (g *Gate) raise(h *held, now time.Time) {
 	c := h.cell()
-	row := Row{Key: c.durable.Key, Token: h.Token, Owner: h.Owner, Client: h.Client, Since: now}
 	if c.pending == nil {
 		h.fence.refs++ // until the row is durable
 		g.dirty = append(g.dirty, c)
+		c.pending = g.takeRow()
 	}
-	c.pending = &row
+	row := c.raise(&h.Stamp, now)
 	for n := h.fence.parent; n != nil; n = n.parent {
 		for _, w := range n.watchers {
 			w.below.add(&w.Touch, row)

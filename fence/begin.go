@@ -109,13 +109,6 @@ func (g *Gate) releaseNodes(p *passage) {
 	}
 }
 
-// tell wakes whoever waits for the permit to move.
-func (p *passage) tell() {
-	if p.moved != nil {
-		close(p.moved)
-	}
-}
-
 // standing gathers what decides whether p may begin.
 func (g *Gate) standing(p *passage) standing {
 	s := standing{failed: g.failed != nil, stopped: g.stopped, holding: g.holding, covered: true}

@@ -28,6 +28,21 @@ func BenchmarkHolderWrites(b *testing.B) {
 	}
 }
 
+// BenchmarkRaises is the way of a new holder's first write, with a ledger that
+// takes no time: what the gate adds to a commit.
+func BenchmarkRaises(b *testing.B) {
+	g, err := Start(b.Context(), newFakeLedger(), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	touches := []Touch{put("/reports/2026/q3.csv", 34, "owner")}
+	b.ReportAllocs()
+	for b.Loop() {
+		touches[0].Token++
+		pass(b, g, Request{Touches: touches})
+	}
+}
+
 // BenchmarkRefused is a stale write.
 func BenchmarkRefused(b *testing.B) {
 	l := newFakeLedger()

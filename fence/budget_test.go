@@ -159,6 +159,43 @@ func TestAllocationsOfTheGate(t *testing.T) {
 
 func nothing() {}
 
+// TestAllocationsOfRaises counts what the first write of a new holder costs, with
+// its wait for the ledger: the goroutine that commits, and a copy of who raised
+// the row.
+func TestAllocationsOfRaises(t *testing.T) {
+	ctx := context.Background()
+	for _, c := range []struct {
+		name   string
+		allocs float64
+		stamp  Stamp
+	}{
+		{"a token alone", 2, Stamp{}},
+		{"with owner and client", 3, Stamp{Owner: "owner", Client: "host-17/4711"}},
+	} {
+		g, err := Start(t.Context(), newFakeLedger(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := Request{Touches: []Touch{put("/reports/2026/q3.csv", 34, NoOwner)}}
+		budget(t, c.name, c.allocs, func() {
+			next := r.Touches[0].Token + 1
+			r.Touches[0].Stamp = c.stamp
+			r.Touches[0].Token = next
+			p, v := g.Arrive(ctx, r)
+			if !v.OK() {
+				t.Fatal(v.Reason)
+			}
+			if v := p.Begin(ctx); !v.OK() {
+				t.Fatal(v.Reason)
+			}
+			p.Done(Definite)
+		})
+		if err := g.Stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestAllocationsOfRefusals counts what a late writer can make the gate
 // allocate, however often it tries.
 func TestAllocationsOfRefusals(t *testing.T) {

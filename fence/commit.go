@@ -22,9 +22,9 @@ func (g *Gate) commitAll() {
 	defer g.mu.Unlock()
 	for len(g.dirty) > 0 && g.failed == nil {
 		g.inCommit, g.dirty = g.dirty, g.inCommit[:0]
-		rows := make([]Row, len(g.inCommit))
-		for i, c := range g.inCommit {
-			rows[i] = *c.pending
+		rows := g.batch[:0]
+		for _, c := range g.inCommit {
+			rows = append(rows, *c.pending)
 		}
 		g.mu.Unlock()
 		err := g.commitRows(rows)
@@ -34,6 +34,10 @@ func (g *Gate) commitAll() {
 			break
 		}
 		g.nowDurable(rows)
+		clear(rows)
+		if g.batch = rows; cap(rows) > maxSpare {
+			g.batch = nil
+		}
 	}
 	g.committing = false
 }
@@ -78,6 +82,7 @@ func (g *Gate) nowDurable(rows []Row) {
 		if c.pending.Above(rows[i]) {
 			g.dirty = append(g.dirty, c) // it rose again meanwhile
 		} else {
+			g.putRow(c.pending)
 			c.pending = nil
 		}
 	}
@@ -89,6 +94,23 @@ func (g *Gate) nowDurable(rows []Row) {
 		}
 	}
 	clear(committed)
+}
+
+// takeRow returns a row to be pending; putRow takes it back.
+func (g *Gate) takeRow() *Row {
+	if n := len(g.spareRows); n > 0 {
+		row := g.spareRows[n-1]
+		g.spareRows = g.spareRows[:n-1]
+		return row
+	}
+	return new(Row)
+}
+
+func (g *Gate) putRow(row *Row) {
+	*row = Row{}
+	if len(g.spareRows) < maxSpare {
+		g.spareRows = append(g.spareRows, row)
+	}
 }
 
 // fail latches a ledger failure: what waits is refused, nothing begins again.

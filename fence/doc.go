@@ -52,10 +52,10 @@
 //
 // token.go, owner.go, stamp.go, resource.go and row.go are the vocabulary;
 // touch.go is what a request needs to pass. decide.go holds the rules, as
-// functions without clock, lock or I/O. gate.go and permit.go are what the proxy
-// uses, and passage.go is what the gate knows of a permit; arrive.go, lookup.go,
-// commit.go, begin.go, settle.go and stop.go apply the rules at the events of a
-// request's way and of the gate's life. node.go finds what stands in a request's
-// way.
-// ledger.go is what the gate needs of durable storage.
+// functions without clock, lock or I/O. gate.go and permit.go are what the
+// proxy uses, passage.go is what the gate knows of a permit, and wait.go how
+// one waits; arrive.go, lookup.go, commit.go, begin.go, settle.go and stop.go
+// apply the rules at the events of a request's way and of the gate's life.
+// node.go finds what stands in a request's way. ledger.go is what the gate
+// needs of durable storage.
 package fence

@@ -38,13 +38,16 @@ type Gate struct {
 
 	dirty      []*cell // pending above durable, not in the running commit
 	inCommit   []*cell
+	batch      []Row // rows of inCommit; the ledger's while it commits
 	committing bool
 	committed  sync.WaitGroup
 
-	spare    spare   // passages to be used again
-	spent    passage // stands for those that have been; never changed
-	sighted  []*Row  // scratch of sight
-	siblings []Touch // scratch of judgeAndRaise
+	spare        spare        // passages to be used again
+	spareWaiters chan *waiter // and what their permits waited with
+	spareRows    []*Row       // and what rose
+	spent        passage      // stands for those that have been; never changed
+	sighted      []*Row       // scratch of sight
+	siblings     []Touch      // scratch of judgeAndRaise
 
 	candidates []*passage // scratch of around
 
@@ -111,6 +114,7 @@ func Start(ctx context.Context, ledger Ledger, opts Options) (*Gate, error) {
 	g := &Gate{
 		ledger: ledger, opts: opts, global: meta.Global,
 		stopping: make(chan struct{}), quiet: make(chan struct{}), scans: make(chan struct{}, opts.MaxScans),
+		spareWaiters: make(chan *waiter, maxSpare),
 	}
 	g.spent.phase = over
 	g.nodes.init(opts.CacheSize)

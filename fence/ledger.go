@@ -31,6 +31,7 @@ type Ledger interface {
 	// survive kill −9 and power loss. An error that is ErrLedgerFull leaves the
 	// ledger as it was, and the call may be repeated; after any other error
 	// what is on disk is unknown and the gate does not use the ledger again.
+	// rows are the caller's again when it returns.
 	// ctx need not be heeded: a commit that is broken off leaves the same doubt.
 	Commit(ctx context.Context, rows []Row) error
 

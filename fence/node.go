@@ -1,5 +1,10 @@
 package fence
 
+import (
+	"strings"
+	"time"
+)
+
 // node is one path in the gate's memory: its rows, and who is waiting or active
 // there. Nodes form a tree, so that what stands in a request's way is found by
 // walking up to the root and, for trees only, down the busy part below; never
@@ -39,6 +44,19 @@ func (c *cell) row() *Row {
 		return c.pending
 	}
 	return &c.durable
+}
+
+// raise sets what is pending and returns it. The node may stay in memory for long,
+// and what a stamp says may be a piece of a whole request, so it is copied, owner
+// and client at once.
+func (c *cell) raise(s *Stamp, now time.Time) Row {
+	var text strings.Builder
+	text.Grow(len(s.Owner) + len(s.Client))
+	text.WriteString(string(s.Owner))
+	text.WriteString(s.Client)
+	owner, client := text.String()[:len(s.Owner)], text.String()[len(s.Owner):]
+	*c.pending = Row{Key: c.durable.Key, Token: s.Token, Owner: Owner(owner), Client: client, Since: now}
+	return *c.pending
 }
 
 // fenceLoad counts active touches of one token under a fence: all, and those

@@ -1,6 +1,9 @@
 package fence
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // passage is what the gate knows of a permit. It is found from the permit, from
 // the one list of permits that it is in, and from the nodes of its touches. All
@@ -14,10 +17,10 @@ type passage struct {
 	phase       phase
 	verdict     Verdict // why the permit is over, when it never began
 	observed    Verdict
-	moved       chan struct{} // closed when the permit begins or is over; made when asked for
-	overtaken   bool          // it cannot begin any more, or is a stream that was cut off
-	onOvertaken func()        // told of that
-	end         time.Time     // of the entry
+	waiters     *waiter   // to be told when the permit begins or is over
+	overtaken   bool      // it cannot begin any more, or is a stream that was cut off
+	onOvertaken func()    // told of that
+	end         time.Time // of the entry
 	prev        *passage
 	next        *passage
 }
@@ -30,15 +33,13 @@ func (p *passage) stopUpload() {
 	}
 }
 
-// movedLocked makes the channel on first use.
-func (p *passage) movedLocked() chan struct{} {
-	if p.moved == nil {
-		p.moved = make(chan struct{})
-		if p.phase >= begun {
-			close(p.moved)
-		}
+// keep makes the permit, which becomes an entry, independent of the request that
+// it is of.
+func (p *passage) keep() {
+	for i := range p.touches {
+		s := &p.touches[i].Stamp
+		s.Owner, s.Client = Owner(strings.Clone(string(s.Owner))), strings.Clone(s.Client)
 	}
-	return p.moved
 }
 
 // giveBack parts a permit that went well from its passage, which may then be

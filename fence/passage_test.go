@@ -89,7 +89,7 @@ func latePermit(t *testing.T, ask bool) {
 	if cut.passage == next.passage || !isOvertaken(cut) {
 		t.Error("a permit that was cut off does not know it any more")
 	}
-	if s := &g.spent; s.phase != over || s.onOvertaken != nil || s.moved != nil || s.next != nil {
+	if s := &g.spent; s.phase != over || s.onOvertaken != nil || s.waiters != nil || s.next != nil {
 		t.Errorf("a permit that is done has changed what all such share: %+v", s)
 	}
 	if err := g.Stop(ctx); err != nil {

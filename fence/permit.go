@@ -71,21 +71,28 @@ func (p *Permit) Begin(ctx context.Context) Verdict {
 		defer g.mu.Unlock()
 		return p.answer()
 	}
-	moved := p.movedLocked()
+	w := g.takeWaiter()
+	w.next, p.waiters = p.waiters, w
 	g.mu.Unlock()
 
-	limit := time.NewTimer(g.opts.MaxWait)
-	defer limit.Stop()
-	gone := false
+	defer g.giveBack(w)
+	told, gone := false, false
 	select {
-	case <-moved:
-	case <-limit.C:
+	case began := <-w.moved:
+		if began { // with nothing more to tell
+			return Verdict{}
+		}
+		told = true
+	case <-w.limit.C:
 	case <-ctx.Done():
 		gone = true
 	}
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if !told {
+		p.leave(w)
+	}
 	if p.phase == ready {
 		p.verdict = g.giveUp(p.passage)
 		if gone {
@@ -107,9 +114,13 @@ func (p *Permit) answer() Verdict {
 // Uncertain the caller resets the upstream connection, since the settle time
 // runs from here. Only the first call counts.
 func (p *Permit) Done(o Outcome) {
+	p.gate.mu.Lock()
+	defer p.gate.mu.Unlock()
+	p.done(o)
+}
+
+func (p *Permit) done(o Outcome) {
 	g := p.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if p.phase != begun {
 		return
 	}
@@ -117,6 +128,7 @@ func (p *Permit) Done(o Outcome) {
 	if leavesEntry(o, g.opts.Settle) {
 		// The touches stay active: what waits for them goes on waiting.
 		p.phase = settling
+		p.keep()
 		p.end = time.Now().Add(g.opts.Settle)
 		g.active.remove(p.passage)
 		g.settling.add(p.passage)
@@ -133,9 +145,9 @@ func (p *Permit) Done(o Outcome) {
 // Withdraw ends a permit whose write was not sent; when the permit is already
 // over it does nothing, so it can be deferred. Rows that it raised stay.
 func (p *Permit) Withdraw() {
-	p.Done(NotSent)
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
+	p.done(NotSent)
 	if p.phase <= ready {
 		p.verdict = Verdict{Reason: ClientGone}
 		p.gate.end(p.passage)

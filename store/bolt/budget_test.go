@@ -40,6 +40,11 @@ func TestAllocationsOfRows(t *testing.T) {
 		}
 	})
 	count("encoding", 1, func() { value = encodeRow(&row, key) })
+	room := make([]byte, 0, 2*len(value))
+	count("encoding, as a commit does", 0, func() { room = appendRow(appendRow(room[:0], &row, key), &row, key) })
+	if !slices.Equal(room, slices.Concat(value, value)) {
+		t.Errorf("two rows in a buffer are % x, want % x twice", room, value)
+	}
 	count("parsing", 0, func() {
 		if _, err := parseRow(fence.Mark, key, value); err != nil {
 			t.Fatal(err)

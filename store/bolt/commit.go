@@ -24,24 +24,28 @@ import (
 // above fence.MaxToken, an owner or client over 128 bytes) is an error before
 // anything is written; the ledger stays usable.
 func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
-	order := make([]*fence.Row, len(rows))
 	for i := range rows {
 		if err := checkRow(&rows[i]); err != nil {
 			return err
 		}
-		order[i] = &rows[i]
 	}
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	defer l.scratch.reset()
+	order := l.scratch.order[:0]
+	for i := range rows {
+		order = append(order, &rows[i])
+	}
+	l.scratch.order = order
 	// By key, so that neighbours share pages. Stable: rows of one key keep
 	// their order.
 	slices.SortStableFunc(order, func(a, b *fence.Row) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.Path.Key(), b.Path.Key()))
 	})
-	l.writer.Lock()
-	defer l.writer.Unlock()
 	return l.change(func(tx *bbolt.Tx) (bool, error) {
 		raised := false
 		for _, row := range order {
-			n, err := raise(tx, row)
+			n, err := l.scratch.raise(tx, row)
 			if err != nil {
 				return false, err
 			}
@@ -51,10 +55,33 @@ func (l *Ledger) Commit(_ context.Context, rows []fence.Row) error {
 	})
 }
 
+// scratch is what a transaction needs for its rows, kept for the next one.
+type scratch struct {
+	order  []*fence.Row
+	key    []byte
+	values []byte // bbolt reads what it was given until the transaction ends
+	before []byte // the meta pages
+}
+
+// A batch that is larger than most gives its memory back.
+const maxScratch = 64 << 10 // bytes
+
+// reset ends the transaction's use.
+func (s *scratch) reset() {
+	clear(s.order)
+	if cap(s.order) > maxScratch/8 {
+		s.order = nil
+	}
+	if s.values = s.values[:0]; cap(s.values) > maxScratch {
+		s.values = nil
+	}
+}
+
 // raise records a row that is above the recorded one, and returns how many bytes
 // it wrote.
-func raise(tx *bbolt.Tx, row *fence.Row) (int, error) {
-	bucket, key := tx.Bucket(bucketOf(row.Kind)), []byte(row.Path.Key())
+func (s *scratch) raise(tx *bbolt.Tx, row *fence.Row) (int, error) {
+	s.key = append(s.key[:0], row.Path.Key()...)
+	bucket, key := tx.Bucket(bucketOf(row.Kind)), s.key
 	var old rawRow
 	if value := bucket.Get(key); value != nil {
 		var err error
@@ -66,7 +93,11 @@ func raise(tx *bbolt.Tx, row *fence.Row) (int, error) {
 	if !row.Above(fence.Row{Token: old.token, Owner: fence.Owner(old.owner)}) {
 		return 0, nil
 	}
-	value := encodeRow(row, key)
+	// Of key bbolt makes a copy, of value it does not. When values grows, those
+	// before stay where they are.
+	start := len(s.values)
+	s.values = appendRow(s.values, row, key)
+	value := s.values[start:len(s.values):len(s.values)]
 	return len(key) + len(value), bucket.Put(key, value)
 }
 
@@ -153,10 +184,15 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	before, err := l.metaPages()
+	before := l.scratch.before[:0]
+	err := guarded(func() error {
+		before = l.first.copyTo(before)
+		return nil
+	})
 	if err != nil {
 		return l.fail(err)
 	}
+	l.scratch.before = before
 	dirty, transaction := false, 0
 	err = guarded(func() error {
 		l.first.touch()
@@ -192,8 +228,8 @@ func (l *Ledger) change(f func(*bbolt.Tx) (dirty bool, err error)) error {
 	return l.fail(err)
 }
 
-// metaPages reads bbolt's two meta pages, from the file and not from the
-// mapping.
+// metaPages reads bbolt's two meta pages after a failure, from the file and not
+// from the mapping: what the next start would find.
 func (l *Ledger) metaPages() ([]byte, error) {
 	pages := make([]byte, 2*l.pageSize)
 	_, err := l.file.ReadAt(pages, 0)

@@ -30,13 +30,13 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// firstPages is a mapping of the pages that bbolt reads while it holds locks
-// that a panic would leave locked. Touching them beforehand turns "the file was
-// truncated" into an ordinary error.
+// firstPages is a mapping of the meta pages, which bbolt reads while it holds
+// locks that a panic would leave locked. Touching them beforehand turns "the file
+// was truncated" into an ordinary error.
 type firstPages []byte
 
-func mapFirstPages(file *os.File) (firstPages, error) {
-	b, err := syscall.Mmap(int(file.Fd()), 0, 2*os.Getpagesize(), syscall.PROT_READ, syscall.MAP_SHARED)
+func mapFirstPages(file *os.File, pageSize uint32) (firstPages, error) {
+	b, err := syscall.Mmap(int(file.Fd()), 0, 2*int(pageSize), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
 		return nil, os.NewSyscallError("mmap", err)
 	}
@@ -48,5 +48,10 @@ func mapFirstPages(file *os.File) (firstPages, error) {
 //
 //go:noinline
 func (p firstPages) touch() byte { return p[0] ^ p[len(p)/2] }
+
+// copyTo appends the pages to b. They are read through the mapping, since a read
+// of the file notes its time in the inode, which the next commit would have to
+// write. It panics if they cannot be read.
+func (p firstPages) copyTo(b []byte) []byte { return append(b, p...) }
 
 func (p firstPages) close() error { return syscall.Munmap(p) }

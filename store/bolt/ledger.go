@@ -26,9 +26,11 @@ type Ledger struct {
 
 	pageSize int
 
-	// writer is held by everything that changes the file, before open.
+	// writer is held by everything that changes the file, before open. It
+	// guards what follows.
 	writer  sync.Mutex
 	started bool
+	scratch scratch
 
 	// open is read-locked by whoever uses db, and locked to close it.
 	open   sync.RWMutex

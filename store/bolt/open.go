@@ -137,7 +137,7 @@ func openFile(ctx context.Context, file *os.File, opts Options, wait time.Durati
 	if err != nil {
 		return nil, damagedFile(path, err.Error())
 	}
-	first, err := mapFirstPages(file)
+	first, err := mapFirstPages(file, current.pageSize)
 	if err != nil {
 		return nil, unusable(path, err)
 	}

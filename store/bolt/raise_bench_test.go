@@ -151,10 +151,7 @@ func bareCopy(b *testing.B, dir string) *bbolt.DB {
 	if err := to.Sync(); err != nil {
 		b.Fatal(err)
 	}
-	if err := to.Close(); err != nil {
-		b.Fatal(err)
-	}
-	db, err := bbolt.Open(to.Name(), 0o600, &bbolt.Options{FreelistType: bbolt.FreelistMapType})
+	db, err := bbolt.Open(to.Name(), 0, boltOptions(to, DefaultWait))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -176,6 +176,7 @@ type batches struct {
 	db   *bbolt.DB
 	tx   *bbolt.Tx
 	size int
+	rows scratch
 }
 
 // put raises a row, as Commit does.
@@ -191,7 +192,7 @@ func (b *batches) put(row *fence.Row) (err error) {
 			return err
 		}
 	}
-	n, err := raise(b.tx, row)
+	n, err := b.rows.raise(b.tx, row)
 	b.size += n
 	return err
 }
@@ -202,6 +203,7 @@ func (b *batches) commit() error {
 	}
 	tx := b.tx
 	b.tx, b.size = nil, 0
+	defer b.rows.reset()
 	return tx.Commit()
 }
 

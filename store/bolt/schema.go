@@ -115,14 +115,18 @@ func checkRow(row *fence.Row) error {
 
 // encodeRow returns the stored value of a row that passed checkRow.
 func encodeRow(row *fence.Row, key []byte) []byte {
-	body := make([]byte, 0, rowFixed+len(row.Owner)+len(row.Client)+checksumLen)
-	body = append(body, rowVersion)
+	return appendRow(make([]byte, 0, rowFixed+len(row.Owner)+len(row.Client)+checksumLen), row, key)
+}
+
+// appendRow appends the stored value of a row that passed checkRow to b.
+func appendRow(b []byte, row *fence.Row, key []byte) []byte {
+	body := append(b, rowVersion)
 	body = binary.BigEndian.AppendUint64(body, uint64(row.Token))
 	body = binary.BigEndian.AppendUint64(body, uint64(row.Since.UnixMicro()))
 	body = append(body, byte(len(row.Owner)), byte(len(row.Client)))
 	body = append(body, row.Owner...)
 	body = append(body, row.Client...)
-	return seal(byte(row.Kind), key, body)
+	return binary.BigEndian.AppendUint32(body, checksum(byte(row.Kind), key, body[len(b):]))
 }
 
 // rawRow is a stored row whose owner and client still lie in the file.
