@@ -67,8 +67,8 @@ func (f *folder) open(rel string) (*folder, error) {
 	return &folder{f.root, at, false}, nil
 }
 
-// of returns the directory beneath f, at rel, that was opened as file.
-func (f *folder) of(_ *os.File, rel string) *folder {
+// of returns the directory beneath f, at rel, that was opened as o.
+func (f *folder) of(_ *opened, rel string) *folder {
 	return &folder{f.root, path.Join(f.rel, rel), false}
 }
 
@@ -79,6 +79,15 @@ func (f *folder) openFile(rel string) (*os.File, error) {
 		return nil, err
 	}
 	return f.root.OpenFile(path.Join(f.rel, rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
+// peek is openFile for those who read little.
+func (f *folder) peek(rel string) (*opened, error) {
+	file, err := f.openFile(rel)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{file}, nil
 }
 
 // create makes a file that must not exist yet, for reading and writing.
