@@ -152,7 +152,20 @@ func (f *folder) openFile(rel string) (*os.File, error) {
 
 // create makes a file that must not exist yet, for reading and writing.
 func (f *folder) create(base string) (*os.File, error) {
-	return f.openFileWith(base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o666)
+	o, err := f.draft(base)
+	if err != nil {
+		return nil, err
+	}
+	return o.file(), nil
+}
+
+// draft is create for those who only write.
+func (f *folder) draft(base string) (*opened, error) {
+	fd, err := f.openat2(base, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{fd, base}, nil
 }
 
 // keep opens a file for reading and writing that is made if it is missing.

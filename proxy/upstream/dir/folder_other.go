@@ -95,6 +95,15 @@ func (f *folder) create(base string) (*os.File, error) {
 	return f.root.OpenFile(path.Join(f.rel, base), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
+// draft is create for those who only write.
+func (f *folder) draft(base string) (*opened, error) {
+	file, err := f.create(base)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{file}, nil
+}
+
 // keep opens a file for reading and writing that is made if it is missing.
 func (f *folder) keep(base string) (*os.File, error) {
 	return f.root.OpenFile(path.Join(f.rel, base), os.O_RDWR|os.O_CREATE, 0o600)

@@ -11,7 +11,7 @@ import (
 // opened is an open file or directory: a descriptor without what an *os.File
 // has around it, which costs a small file more than reading it does. It is used
 // by one goroutine at a time, and must be closed: nothing else closes it. After
-// close every method returns an error.
+// close every other method returns an error.
 type opened struct {
 	fd  int // -1 when it is closed, or given away
 	rel string
@@ -67,6 +67,25 @@ func (o *opened) read(b []byte) (n int, err error) {
 	}
 	return n, nil
 }
+
+// Write appends b, to a file that was made by draft.
+func (o *opened) Write(b []byte) (n int, err error) {
+	for n < len(b) {
+		var put int
+		err := o.call("write", func(fd int) (err error) {
+			put, err = unix.Write(fd, b[n:])
+			return err
+		})
+		if err != nil {
+			return n, err
+		}
+		n += put
+	}
+	return n, nil
+}
+
+// sync makes its content durable.
+func (o *opened) sync() error { return o.call("fsync", unix.Fsync) }
 
 // attribute returns what is kept beside it under that name, nil for nothing.
 func (o *opened) attribute(name string) ([]byte, error) {

@@ -23,6 +23,12 @@ func (o *opened) read(b []byte) (n int, err error) {
 	return n, err
 }
 
+// Write appends b, to a file that was made by draft.
+func (o *opened) Write(b []byte) (n int, err error) { return o.given.Write(b) }
+
+// sync makes its content durable.
+func (o *opened) sync() error { return o.given.Sync() }
+
 // attribute returns what is kept beside it under that name, nil for nothing.
 func (o *opened) attribute(name string) ([]byte, error) { return attribute(o.given, name) }
 

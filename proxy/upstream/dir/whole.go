@@ -27,7 +27,7 @@ func plain(h http.Header) bool {
 // would, with the body in one piece. It has sent nothing if sent is false: the
 // storage failed, or the file is shorter than it was a moment ago.
 func sendWhole(w http.ResponseWriter, r *http.Request, n name, o *opened, now *info) (sent bool, err error) {
-	buf := buffers.Get().(*[128 << 10]byte)
+	buf := buffers.Get().(*[bodyPiece]byte)
 	defer buffers.Put(buf)
 	body := buf[:now.size]
 	if got, err := o.read(body); err != nil || got < len(body) {
