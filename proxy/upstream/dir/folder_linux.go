@@ -183,6 +183,15 @@ func (f *folder) stat(base string) (info, error) {
 	return infoOfStat(&st), nil
 }
 
+// itself describes f.
+func (f *folder) itself() (info, error) {
+	var st unix.Stat_t
+	if err := f.control(func(fd int) error { return unix.Fstat(fd, &st) }); err != nil {
+		return info{}, os.NewSyscallError("fstat", err)
+	}
+	return infoOfStat(&st), nil
+}
+
 func (f *folder) mkdir(base string, perm uint32) error {
 	err := f.control(func(at int) error { return unix.Mkdirat(at, base, perm) })
 	return pathError("mkdir", base, err)

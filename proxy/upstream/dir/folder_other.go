@@ -118,6 +118,9 @@ func (f *folder) stat(base string) (info, error) {
 	return infoOf(fi), nil
 }
 
+// itself describes f.
+func (f *folder) itself() (info, error) { return f.stat(".") }
+
 func (f *folder) mkdir(base string, perm uint32) error {
 	return f.root.Mkdir(path.Join(f.rel, base), fs.FileMode(perm))
 }
