@@ -87,14 +87,17 @@ func (f *folder) unuse() {
 	}
 }
 
+// close leaves it to calls that are under way to close the descriptor.
 func (f *folder) close() error {
-	switch f.uses.Or(shut) {
-	case 0:
-		if err := unix.Close(f.fd); err != nil && err != unix.EINTR {
-			return os.NewSyscallError("close", err)
-		}
-	case shut:
+	uses := f.uses.Or(shut)
+	if uses < 0 {
 		return fs.ErrClosed
+	}
+	if uses > 0 {
+		return nil
+	}
+	if err := unix.Close(f.fd); err != nil && err != unix.EINTR {
+		return os.NewSyscallError("close", err)
 	}
 	return nil
 }
