@@ -28,7 +28,8 @@ func openBareFolder(root string) (*bareFolder, error) {
 }
 
 // put makes the system calls that proxy/upstream/dir makes for a PUT over an
-// object under WebDAV, as "strace -f" shows them, in their order.
+// object under WebDAV, as "strace -f" shows them, in their order; but for two
+// looks at directories, by which that knows its own one and who else writes.
 func (f *bareFolder) put(name string, body []byte) (err error) {
 	try := func(call string, failed error) bool {
 		if failed != nil {

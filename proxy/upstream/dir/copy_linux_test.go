@@ -83,7 +83,7 @@ func TestCopyOfWhatVanishes(t *testing.T) {
 	for _, err := range []error{
 		vanished("no longer"),
 		s.copyNames(t.Context(), transfer{from: from, to: from}, "", removed, staged, func(string) {}),
-		s.copyBelow(t.Context(), transfer{from: name{parent: ".", base: "gone"}, to: from}, "x"),
+		s.copyBelow(t.Context(), transfer{from: name{whole: "gone", parent: ".", base: "gone"}, to: from}, "x"),
 	} {
 		var own *StatusError
 		if !errors.As(err, &own) || own.Status != http.StatusConflict {

@@ -65,7 +65,8 @@ func (d *Dir) toTrash(n name, when demands, directories bool) (*http.Response, f
 	if err := d.judge(when, n, now, change{comes: true, tree: true}); err != nil {
 		return nil, fence.NotSent, err
 	}
-	if err := parent.rename(n.base, d.trash, d.newName()); err != nil {
+	err, undurable := d.rounds.join(parent, func() error { return parent.rename(n.base, d.trash, d.newName()) })
+	if err != nil {
 		// Nothing can have moved to where there is nothing.
 		if _, gone := d.area.stat("trash"); notExist(err) && notExist(gone) {
 			return nil, fence.NotSent, &StatusError{Status: http.StatusInternalServerError,
@@ -76,8 +77,8 @@ func (d *Dir) toTrash(n name, when demands, directories bool) (*http.Response, f
 	}
 	d.wakeEmptying()
 	d.locks.drop(n.path(), true)
-	if err := parent.sync(); err != nil {
-		return nil, fence.Uncertain, fmt.Errorf("the object was removed, perhaps not durably: %w", err)
+	if undurable != nil {
+		return nil, fence.Uncertain, fmt.Errorf("the object was removed, perhaps not durably: %w", undurable)
 	}
 	return response(http.StatusNoContent, http.Header{}, ""), fence.Definite, nil
 }

@@ -45,8 +45,9 @@ type Dir struct {
 	// while directories come and go: nothing may be acknowledged into a
 	// directory that is on its way to the trash, or that is not yet durable
 	// itself.
-	tree  sync.RWMutex
-	turns turns
+	tree   sync.RWMutex
+	turns  turns
+	rounds *rounds
 
 	wake     chan struct{} // something is in the trash
 	stop     chan struct{} // closed by Close
@@ -76,6 +77,7 @@ func Open(root string, opts Options) (*Dir, error) {
 	}
 	d := &Dir{
 		opened:  time.Now().UnixNano(),
+		rounds:  newRounds(),
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		emptied: make(chan struct{}),

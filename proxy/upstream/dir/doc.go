@@ -6,8 +6,9 @@
 //
 //   - A write is atomic and durable. The body goes into a file of its own in
 //     the staging area, is fsync'd there, renamed over the object, and the
-//     directory is fsync'd before the write is answered. Readers see one whole
-//     version, whatever is killed and whenever.
+//     directory is fsync'd before the write is answered. Writes that meet in a
+//     directory share its fsync, one that begins after the last of their renames.
+//     Readers see one whole version, whatever is killed and whenever.
 //   - Preconditions (If-Match, If-None-Match, If-Unmodified-Since) are checked
 //     in one step with the rename or removal that they guard.
 //   - What COPY and MOVE replace is never lost: at every moment, and after a crash

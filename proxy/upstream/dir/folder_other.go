@@ -67,8 +67,8 @@ func (f *folder) open(rel string) (*folder, error) {
 	return &folder{f.root, at, false}, nil
 }
 
-// of returns the directory beneath f, at rel, that was opened as file.
-func (f *folder) of(_ *os.File, rel string) *folder {
+// of returns the directory beneath f, at rel, that was opened as o.
+func (f *folder) of(_ *opened, rel string) *folder {
 	return &folder{f.root, path.Join(f.rel, rel), false}
 }
 
@@ -81,9 +81,27 @@ func (f *folder) openFile(rel string) (*os.File, error) {
 	return f.root.OpenFile(path.Join(f.rel, rel), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 }
 
+// peek is openFile for those who read little.
+func (f *folder) peek(rel string) (*opened, error) {
+	file, err := f.openFile(rel)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{file}, nil
+}
+
 // create makes a file that must not exist yet, for reading and writing.
 func (f *folder) create(base string) (*os.File, error) {
 	return f.root.OpenFile(path.Join(f.rel, base), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// draft is create for those who only write.
+func (f *folder) draft(base string) (*opened, error) {
+	file, err := f.create(base)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{file}, nil
 }
 
 // keep opens a file for reading and writing that is made if it is missing.
@@ -99,6 +117,9 @@ func (f *folder) stat(base string) (info, error) {
 	}
 	return infoOf(fi), nil
 }
+
+// itself describes f.
+func (f *folder) itself() (info, error) { return f.stat(".") }
 
 func (f *folder) mkdir(base string, perm uint32) error {
 	return f.root.Mkdir(path.Join(f.rel, base), fs.FileMode(perm))

@@ -19,22 +19,14 @@ const maxPath = 4096
 
 // name is a request path, taken apart. The root has no base.
 type name struct {
-	parent string // relative to the root: "." or "a/b"
+	whole  string // relative to the root: "." or "a/b/c"
+	parent string // of it: "." or "a/b"
 	base   string
 	slash  bool // the path ended in "/", so it can only mean a directory
 }
 
 // rel returns the path relative to the root.
-func (n name) rel() string {
-	switch {
-	case n.base == "":
-		return "."
-	case n.parent == ".":
-		return n.base
-	default:
-		return n.parent + "/" + n.base
-	}
-}
+func (n name) rel() string { return n.whole }
 
 // path returns the path from the root, without a slash at its end.
 func (n name) path() string {
@@ -64,7 +56,7 @@ func parsePath(path string) (name, error) {
 		return name{}, refuse(http.StatusBadRequest, `a path starts with "/"`)
 	}
 	if path == "/" {
-		return name{parent: ".", slash: true}, nil
+		return name{whole: ".", parent: ".", slash: true}, nil
 	}
 	if strings.IndexByte(path, 0) >= 0 {
 		return name{}, refuse(http.StatusBadRequest, "a name cannot contain a NUL character")
@@ -84,7 +76,7 @@ func parsePath(path string) (name, error) {
 			return name{}, refused(syscall.ENAMETOOLONG)
 		}
 	}
-	n.base = rel
+	n.whole, n.base = rel, rel
 	if i := strings.LastIndexByte(rel, '/'); i >= 0 {
 		n.parent, n.base = rel[:i], rel[i+1:]
 	}

@@ -97,12 +97,13 @@ func (d *Dir) swap(parent *folder, s *upload) (*http.Response, fence.Outcome, er
 			return nil, fence.NotSent, refused(err)
 		}
 	}
-	if err := d.staged.rename(s.base, parent, s.name.base); err != nil {
+	err, undurable := d.rounds.join(parent, func() error { return d.staged.rename(s.base, parent, s.name.base) })
+	if err != nil {
 		o, err := moved(err)
 		return nil, o, err
 	}
-	if err := parent.sync(); err != nil {
-		return nil, fence.Uncertain, fmt.Errorf("the object was replaced, perhaps not durably: %w", err)
+	if undurable != nil {
+		return nil, fence.Uncertain, fmt.Errorf("the object was replaced, perhaps not durably: %w", undurable)
 	}
 	h := http.Header{}
 	s.state.describe(h)

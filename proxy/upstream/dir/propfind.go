@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"io"
 	"net/http"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -33,11 +32,11 @@ func (d *Dir) propfind(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest(err)
 	}
-	file, now, err := d.openAny(n)
+	o, now, err := d.reach(n)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer o.close()
 	if now.mode.IsDir() && depth == dav.Infinity {
 		return &StatusError{Status: http.StatusForbidden, Condition: "propfind-finite-depth",
 			Text: "PROPFIND of a whole tree is not served: send Depth: 0 or 1"}
@@ -45,11 +44,11 @@ func (d *Dir) propfind(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", dav.ContentType)
 	w.WriteHeader(http.StatusMultiStatus)
 	answer := &answerer{d: d, asked: asked, out: dav.NewMultistatus(w)}
-	if err := answer.write(n.path(), now, func() ([]dav.Property, error) { return propsOf(file) }); err != nil {
+	if err := answer.write(n.path(), now, o.props); err != nil {
 		return broken(err)
 	}
 	if now.mode.IsDir() && depth == dav.One {
-		if err := answer.writeChildren(n, file); err != nil {
+		if err := answer.writeChildren(n, o); err != nil {
 			return broken(err)
 		}
 	}
@@ -63,8 +62,8 @@ type answerer struct {
 	out   *dav.Multistatus
 }
 
-func (a *answerer) writeChildren(n name, file *os.File) error {
-	at := a.d.root.of(file, n.rel())
+func (a *answerer) writeChildren(n name, o *opened) error {
+	at := a.d.root.of(o, n.rel())
 	return a.d.children(n, at, func(base string, now info) error {
 		return a.write(path.Join(n.path(), base), now, func() ([]dav.Property, error) { return at.propsAt(base) })
 	})

@@ -18,7 +18,15 @@ const maxProps = 64 << 10
 
 // propsOf returns the dead properties of an open file or directory.
 func propsOf(file *os.File) ([]dav.Property, error) {
-	text, err := attribute(file, propsAttribute)
+	return splitProps(attribute(file, propsAttribute))
+}
+
+// props is propsOf for those who only look.
+func (o *opened) props() ([]dav.Property, error) {
+	return splitProps(o.attribute(propsAttribute))
+}
+
+func splitProps(text []byte, err error) ([]dav.Property, error) {
 	if err != nil || len(text) == 0 {
 		return nil, err
 	}
@@ -27,15 +35,15 @@ func propsOf(file *os.File) ([]dav.Property, error) {
 
 // propsAt is propsOf for a name in f; what cannot be opened has none.
 func (f *folder) propsAt(base string) ([]dav.Property, error) {
-	file, err := f.openFile(base)
+	o, err := f.peek(base)
 	if err != nil {
 		if refused(missing(err)) != err {
 			return nil, nil
 		}
 		return nil, err
 	}
-	props, err := propsOf(file)
-	return props, errors.Join(err, file.Close())
+	props, err := o.props()
+	return props, errors.Join(err, o.close())
 }
 
 // copyProps gives to what from has. It is not durable yet.
@@ -53,15 +61,15 @@ func (d *Dir) keepProps(parent *folder, s *upload) error {
 	if !d.traits.keeps {
 		return nil
 	}
-	old, err := parent.openFile(s.name.base)
+	old, err := parent.peek(s.name.base)
 	if errors.Is(err, fs.ErrPermission) {
 		return nil // then nobody has set any through us
 	}
 	if err != nil {
 		return err
 	}
-	defer old.Close()
-	if text, err := attribute(old, propsAttribute); err != nil || len(text) == 0 {
+	text, err := old.attribute(propsAttribute)
+	if err = errors.Join(err, old.close()); err != nil || len(text) == 0 {
 		return err
 	}
 	file, err := d.staged.openFile(s.base)
@@ -69,7 +77,7 @@ func (d *Dir) keepProps(parent *folder, s *upload) error {
 		return err
 	}
 	defer file.Close() // only read, as far as this descriptor goes
-	if err := copyProps(old, file); err != nil {
+	if err := setAttribute(file, propsAttribute, text); err != nil {
 		return err
 	}
 	return file.Sync()

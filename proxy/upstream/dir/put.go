@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 
 	"fencegate/fence"
@@ -33,11 +32,8 @@ func (d *Dir) stage(ctx context.Context, r *http.Request, body io.Reader, size i
 	if err != nil {
 		return nil, err
 	}
-	if free, err := d.staged.free(); err != nil {
+	if err := d.fits(size); err != nil {
 		return nil, err
-	} else if size > free {
-		return nil, refuse(http.StatusInsufficientStorage,
-			fmt.Sprintf("the body of %d bytes cannot fit: the storage has %d left", size, free))
 	}
 	s := &upload{name: n, when: when, base: d.newName()}
 	if err := d.receive(ctx, s, body, size); err != nil {
@@ -46,10 +42,24 @@ func (d *Dir) stage(ctx context.Context, r *http.Request, body io.Reader, size i
 	return s, nil
 }
 
+// fits refuses a body of size bytes, unknown if negative, that the storage has no
+// room for. For a body of one piece that is found out as soon by writing it.
+func (d *Dir) fits(size int64) error {
+	if size <= bodyPiece {
+		return nil
+	}
+	free, err := d.staged.free()
+	if err == nil && size > free {
+		err = refuse(http.StatusInsufficientStorage,
+			fmt.Sprintf("the body of %d bytes cannot fit: the storage has %d left", size, free))
+	}
+	return err
+}
+
 // receive writes the body to its file and makes it durable; on an error the
 // file is gone.
 func (d *Dir) receive(ctx context.Context, s *upload, body io.Reader, size int64) (err error) {
-	file, err := d.staged.create(s.base)
+	file, err := d.staged.draft(s.base)
 	if err != nil {
 		return refused(err)
 	}
@@ -62,12 +72,12 @@ func (d *Dir) receive(ctx context.Context, s *upload, body io.Reader, size int64
 		err = refused(d.staged.touch(s.base, d.clock.next()))
 	}
 	if err == nil {
-		err = refused(file.Sync())
+		err = refused(file.sync())
 	}
 	if err == nil {
-		s.state, err = statFile(file)
+		s.state, err = file.stat()
 	}
-	if cerr := file.Close(); err == nil {
+	if cerr := file.close(); err == nil {
 		err = refused(cerr)
 	}
 	if err != nil {
@@ -76,11 +86,14 @@ func (d *Dir) receive(ctx context.Context, s *upload, body io.Reader, size int64
 	return err
 }
 
-var buffers = sync.Pool{New: func() any { return new([128 << 10]byte) }}
+// bodyPiece is how many bytes of a body are read and written at a time.
+const bodyPiece = 128 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bodyPiece]byte) }}
 
 // copyBody is io.Copy that tells errors of the body from those of the file.
-func copyBody(ctx context.Context, file *os.File, body io.Reader) (n int64, err error) {
-	buf := buffers.Get().(*[128 << 10]byte)
+func copyBody(ctx context.Context, file io.Writer, body io.Reader) (n int64, err error) {
+	buf := buffers.Get().(*[bodyPiece]byte)
 	defer buffers.Put(buf)
 	for {
 		if ctx.Err() != nil {

@@ -54,11 +54,11 @@ func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	file, now, err := d.openAny(n)
+	o, now, err := d.reach(n)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer o.close()
 	switch {
 	case now.mode.IsDir() && d.locks == nil:
 		return refuse(http.StatusNotFound, textNoListing)
@@ -69,26 +69,42 @@ func (d *Dir) read(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if now.mode.IsDir() {
-		return d.list(w, r, n, d.root.of(file, n.rel()))
+		return d.list(w, r, n, d.root.of(o, n.rel()))
+	}
+	if now.size <= small && plain(r.Header) {
+		if sent, err := sendWhole(w, r, n, o, &now); sent || err != nil {
+			return err
+		}
 	}
 	now.describe(w.Header())
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	modified := now.mtime
-	if now.ahead() {
+	if now.ahead(time.Now()) {
 		modified = time.Time{} // the Last-Modified that was sent tells no versions apart
 	}
+	file := o.file()
+	defer file.Close()
 	http.ServeContent(w, withoutJudged(r), n.base, modified, file)
 	return nil
 }
 
-// openAny opens the regular file or directory at n. Its errors are the store's
-// answers where there is one.
+// openAny is reach for those who need a file of the os package.
 func (d *Dir) openAny(n name) (*os.File, info, error) {
+	o, now, err := d.reach(n)
+	if err != nil {
+		return nil, info{}, err
+	}
+	return o.file(), now, nil
+}
+
+// reach opens the regular file or directory at n. Its errors are the store's
+// answers where there is one.
+func (d *Dir) reach(n name) (*opened, info, error) {
 	// The staging area under another name that the file system takes for it.
 	if first, err := d.root.stat(n.first()); err == nil && first.same(d.self) {
 		return nil, info{}, refuse(http.StatusNotFound, textNotFound)
 	}
-	file, err := d.root.openFile(n.rel())
+	o, err := d.root.peek(n.rel())
 	for _, errno := range []syscall.Errno{syscall.ELOOP, syscall.EXDEV, syscall.ENXIO, syscall.ENODEV} {
 		if errors.Is(err, errno) {
 			err = &StatusError{Status: http.StatusNotFound, Text: textNotRegular, Err: err}
@@ -97,14 +113,14 @@ func (d *Dir) openAny(n name) (*os.File, info, error) {
 	if err != nil {
 		return nil, info{}, refused(missing(err))
 	}
-	now, err := statFile(file)
+	now, err := o.stat()
 	if err == nil && !now.regular() && !now.mode.IsDir() {
 		err = refuse(http.StatusNotFound, textNotRegular)
 	}
 	if err != nil {
-		return nil, info{}, errors.Join(err, file.Close())
+		return nil, info{}, errors.Join(err, o.close())
 	}
-	return file, now, nil
+	return o, now, nil
 }
 
 const textNoListing = "this path is a directory, if anything; the store does not list directories"

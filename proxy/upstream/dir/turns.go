@@ -11,7 +11,7 @@ import (
 // turns lets requests for one object go one after the other. Different objects
 // may share a turn by chance, never the other way round: names that any file
 // system takes for one (case, Unicode form) have one turn.
-type turns [1024]sync.Mutex
+type turns [8192]sync.Mutex
 
 var turnSeed = maphash.MakeSeed()
 

@@ -33,16 +33,39 @@ func (i info) etag() string {
 
 // ahead reports whether the modification time is, in whole seconds, still to
 // come.
-func (i info) ahead() bool { return i.mtime.Truncate(time.Second).After(time.Now()) }
+func (i info) ahead(now time.Time) bool { return i.mtime.Unix() > now.Unix() }
+
+// lastModified is the time for the field of that name, in whole seconds.
+func (i info) lastModified(now time.Time) string {
+	if i.ahead(now) { // RFC 9110 section 8.8.2.1
+		return httpDate(now.Unix())
+	}
+	return httpDate(i.mtime.Unix())
+}
 
 // describe sets the validators of this version.
 func (i info) describe(h http.Header) {
 	h.Set("ETag", i.etag())
-	modified := i.mtime
-	if i.ahead() { // RFC 9110 section 8.8.2.1
-		modified = time.Now()
+	h.Set("Last-Modified", i.lastModified(time.Now()))
+}
+
+// dates are some of those that were asked for, each in the place of its second:
+// many files are of few seconds, or read often.
+var dates [64]atomic.Pointer[date]
+
+type date struct {
+	second int64 // Unix
+	text   string
+}
+
+func httpDate(second int64) string {
+	place := &dates[uint64(second)%uint64(len(dates))]
+	if known := place.Load(); known != nil && known.second == second {
+		return known.text
 	}
-	h.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
+	fresh := &date{second, time.Unix(second, 0).UTC().Format(http.TimeFormat)}
+	place.Store(fresh)
+	return fresh.text
 }
 
 // clock gives out modification times. They strictly rise, in steps that the
