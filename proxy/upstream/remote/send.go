@@ -91,7 +91,9 @@ func (c *conn) begin(m *message) (int, error) {
 		return 0, errUnasked
 	case c.secure == nil && m.left == 0 && canPeek:
 		size := m.length()
-		n, got, err := c.socket.converse(m.buf.b, m.held, c.in.room(), m)
+		room := c.in.room()
+		room = room[:min(int64(len(room)), c.headLeft)] // as arrivals
+		n, got, err := c.socket.converse(m.buf.b, m.held, room, m)
 		if n < size {
 			return n, err
 		}

@@ -36,7 +36,11 @@ func TestBodiesArriveWhole(t *testing.T) {
 				"file":      {section, large[8 : size+8]},
 				"file read": {struct{ io.Reader }{io.NewSectionReader(file, 3, 1<<40)}, large[3 : size+3]},
 			} {
+				before := u.sentBytes()
 				got := attempt(t, u, t.Context(), request("PUT", "/a"), c.body, int64(size))
+				if n := u.sentBytes() - before; n < int64(size) {
+					t.Errorf("%d bytes of %s: %d were counted", size, name, n)
+				}
 				if got.outcome != fence.Definite || got.body != sum(c.want) {
 					t.Errorf("%d bytes of %s: %v, want %s", size, name, got, sum(c.want))
 				}

@@ -12,7 +12,8 @@ import (
 // Write makes one attempt at a write. Of r it takes Method, RequestURI, Header
 // and, with HostKeep, Host; r's context and body are not used. Exactly size
 // bytes of body are sent; a body that fails or ends before is cut off, never
-// completed. Reading body must not block for long: nothing can interrupt it.
+// completed. Reading body must not block for long: nothing can interrupt it. What
+// it holds must not change before Write returns: it may be sent from where it is.
 //
 // A response comes with its body in memory, also for NotSent and Uncertain if
 // the store answered. Without one the error says why; if ctx ended, it wraps

@@ -193,6 +193,31 @@ func TestLargeHead(t *testing.T) {
 	}
 }
 
+// What came before the request counts, too.
+func TestHeadLimitAfterInformationalAnswers(t *testing.T) {
+	for _, left := range []int64{0, 10} {
+		s := newStore(t, answered("HTTP/1.1 201 Created\r\n"+whole))
+		u := open(t, s.url(), Options{})
+		m, err := u.message(request("PUT", "/a"), strings.NewReader("body"), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := u.connect(t.Context(), m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.headLeft = left
+		if err := m.fill(true); err != nil {
+			t.Fatal(err)
+		}
+		if res, err := c.ask(m); err == nil || !strings.Contains(err.Error(), "head of the answer") {
+			t.Errorf("with %d bytes left of the limit: %v, %v", left, res, err)
+		}
+		u.drop(c)
+		m.free()
+	}
+}
+
 func TestLostAnswers(t *testing.T) {
 	for name, end := range map[string]func(*peer){
 		"closed":      func(*peer) {},
