@@ -74,7 +74,10 @@ func (s *fakeStore) count() int { return len(s.requests()) }
 // Read implements Upstream.
 func (s *fakeStore) Read(w http.ResponseWriter, r *http.Request) (fence.Outcome, error) {
 	s.note(r, "")
-	return s.read(w, r)
+	s.mu.Lock()
+	read := s.read // a test may give another one while clients still take the last answer
+	s.mu.Unlock()
+	return read(w, r)
 }
 
 // Write implements Upstream.

@@ -39,10 +39,12 @@ func TestStreamOfAClientThatTakesNothing(t *testing.T) {
 // the stream has begun, as it does not where that answer does not fit.
 func (w *world) stuck(size int, token, next fence.Token) (begun bool) {
 	w.t.Helper()
+	w.store.mu.Lock()
 	w.store.read = func(rw http.ResponseWriter, _ *http.Request) (fence.Outcome, error) {
 		_, err := rw.Write([]byte(strings.Repeat("x", size)))
 		return fence.Definite, err
 	}
+	w.store.mu.Unlock()
 	c := w.dial()
 	defer c.reset()
 	if err := c.Conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
