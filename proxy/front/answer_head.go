@@ -11,7 +11,7 @@ import (
 )
 
 // head writes the head of the answer. whole: there is nothing behind it, and
-// nothing has been written.
+// nothing has been written; the handler has returned.
 func (a *answer) head(whole bool) {
 	a.sent = true
 	_, coded := a.header["Transfer-Encoding"] // "identity": to the end of the connection
@@ -19,6 +19,9 @@ func (a *answer) head(whole bool) {
 		a.ends = true
 	}
 	if a.c.server.stopping.Load() {
+		a.ends = true
+	}
+	if whole && a.c.visit.body.err != errEnd { // nobody reads it any more
 		a.ends = true
 	}
 	length := a.length
@@ -35,13 +38,7 @@ func (a *answer) head(whole bool) {
 		a.chunked = true
 	}
 	a.statusLine(a.status)
-	for name, lines := range a.header {
-		switch name {
-		case "Content-Length", "Connection", "Transfer-Encoding":
-			continue
-		}
-		a.field(name, lines)
-	}
+	a.fields()
 	if _, ok := a.header["Date"]; !ok {
 		a.addText("Date: ")
 		a.addText(date())
@@ -66,17 +63,11 @@ func (a *answer) head(whole bool) {
 
 // inform sends an informational answer.
 func (a *answer) inform(status int) {
-	if !a.r.ProtoAtLeast(1, 1) || status == http.StatusSwitchingProtocols {
+	if !a.r.ProtoAtLeast(1, 1) {
 		return
 	}
 	a.statusLine(status)
-	for name, lines := range a.header {
-		switch name {
-		case "Content-Length", "Connection", "Transfer-Encoding":
-			continue
-		}
-		a.field(name, lines)
-	}
+	a.fields()
 	a.addText("\r\n")
 	a.send()
 }
@@ -107,6 +98,21 @@ var statusTexts = func() (t [600]string) {
 	}
 	return t
 }()
+
+// fields writes the header, without what is up to us: where the answer ends, and
+// the connection. Trailers are not sent.
+func (a *answer) fields() {
+	for name, lines := range a.header {
+		switch len(name) {
+		case len("Trailer"), len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
+			switch http.CanonicalHeaderKey(name) {
+			case "Trailer", "Connection", "Content-Length", "Transfer-Encoding":
+				continue
+			}
+		}
+		a.field(name, lines)
+	}
+}
 
 // field writes the lines of one name. What would be none, or more than that, is
 // left out, or made harmless.

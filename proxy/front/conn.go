@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type conn struct {
 	raw    syscall.RawConn // nil: the socket has none
 	remote string
 	state  atomic.Int32
+	first  bool // it has not had a request yet
 
 	readBy, writeBy deadline
 
@@ -45,7 +47,7 @@ const (
 )
 
 func newConn(s *Server, accepted net.Conn) *conn {
-	c := &conn{server: s, socket: accepted, remote: accepted.RemoteAddr().String()}
+	c := &conn{server: s, socket: accepted, remote: accepted.RemoteAddr().String(), first: true}
 	if sc, ok := accepted.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw = raw
@@ -125,12 +127,17 @@ func (c *conn) handle(r *http.Request) bool {
 		return false
 	}
 	kept := c.answer.finish()
+	sending := c.visit.body.err != errEnd || c.from < c.to
 	if c.visit.end() && kept {
 		c.spare = c.visit
 	}
 	c.visit = nil
+	if !kept && sending && c.answer.err == nil {
+		c.linger()
+	}
 	c.head.reset()
 	c.answer.reset()
+	_ = c.writeBy.want(time.Time{}) // it was for this answer
 	return kept
 }
 
@@ -194,7 +201,9 @@ func (c *conn) read(b []byte) (n int, err error) {
 
 func (c *conn) readPlain(b []byte) (int, error) {
 	if b == nil {
-		c.takeInput()
+		if c.in == nil {
+			c.takeInput()
+		}
 		b = c.in
 	}
 	n, err := c.socket.Read(b)
@@ -233,10 +242,11 @@ func (c *conn) writeAll(pieces net.Buffers) error {
 }
 
 // sendFile sends from a file, by sendfile(2) where the socket knows it.
-func (c *conn) sendFile(src *io.LimitedReader) (n int64, err error) {
+func (c *conn) sendFile(file *os.File, limit int64) (n int64, err error) {
+	src := &io.LimitedReader{R: file, N: limit}
 	to, ok := c.socket.(io.ReaderFrom)
 	if !ok {
-		return io.Copy(struct{ io.Writer }{c.socket}, src)
+		return io.Copy(sending{c}, src)
 	}
 	c.writeBy.begin()
 	defer c.writeBy.end()
@@ -246,7 +256,25 @@ func (c *conn) sendFile(src *io.LimitedReader) (n int64, err error) {
 		if err == nil || !c.writeBy.early(err) {
 			return n, err
 		}
+		// Of a file that sendfile(2) does not take more may have been read than
+		// was sent.
+		if ahead := limit - src.N - n; ahead > 0 {
+			if _, err := file.Seek(-ahead, io.SeekCurrent); err != nil {
+				return n, err
+			}
+			src.N += ahead
+		}
 	}
+}
+
+// sending is the connection as a writer.
+type sending struct{ c *conn }
+
+func (s sending) Write(b []byte) (int, error) {
+	if err := s.c.write(b); err != nil {
+		return 0, err // how much of it went does not matter any more
+	}
+	return len(b), nil
 }
 
 // buffered returns the connection for a handler that takes it over, with what
