@@ -62,7 +62,7 @@ func FuzzAnswer(f *testing.F) {
 	for _, header := range []string{
 		"", "A:b\nA:c", "Content-Length:5", "Content-Length:4", "Content-Length:9", "Content-Length:+5", "Content-Length:5\nContent-Length:6", "Content-Length: 5", "content-length:3",
 		"Transfer-Encoding:chunked", "transfer-encoding:chunked", "Transfer-Encoding:identity", "Connection:close", "Connection:x", "connection:close", "Date:", "Trailer:Content-Length", "trailer:A",
-		"A:b\r\nC: d", "A:b\r", "A\r\nB:c", "A B:c", ":a", "A:\x00", "A:\xff", "Set-Cookie:a\nSet-Cookie:b", "Trailer:A\nTrailer:A",
+		"A:b\r\nC: d", "A:b\r", "A\r\nB:c", "A B:c", ":a", "A:\x00", "A:\f\x7f\xff", "A:\xff", "Set-Cookie:a\nSet-Cookie:b", "Trailer:A\nTrailer:A",
 	} {
 		for _, pieces := range []string{"", "hello", "!", "!|hello", "he|llo", "he|!|llo", strings.Repeat("a", 5000), "a|" + strings.Repeat("b", 4096) + "|c"} {
 			for i, status := range []int{0, 200, 204, 304, 404, 999, 600, 101, 103, 100, 205} {

@@ -121,8 +121,8 @@ func (a *answer) field(name string, lines []string) {
 		return
 	}
 	for _, line := range lines {
-		if strings.ContainsAny(line, "\r\n\x00") {
-			line = harmless.Replace(line)
+		if !httpguts.ValidHeaderFieldValue(line) {
+			line = strings.Map(harmless, line)
 		}
 		a.addText(name)
 		a.addText(": ")
@@ -131,7 +131,13 @@ func (a *answer) field(name string, lines []string) {
 	}
 }
 
-var harmless = strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ")
+// harmless takes a space for a control character, as RFC 9110 section 5.5 has it.
+func harmless(r rune) rune {
+	if r < ' ' && r != '\t' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
 
 // dated is a second with its text.
 type dated struct {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +48,7 @@ func TestContextEndsWhenTheClientLeaves(t *testing.T) {
 	} {
 		for how, leave := range leavings {
 			t.Run(c.name+"/"+how, func(t *testing.T) {
-				ready, ended := make(chan struct{}), make(chan error, 1)
+				begun, ready, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 				w := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/" && c.read > 0 {
 						return // the request behind it
@@ -55,6 +56,7 @@ func TestContextEndsWhenTheClientLeaves(t *testing.T) {
 					if c.early {
 						r.Context().Done()
 					}
+					close(begun)
 					if _, err := io.ReadFull(r.Body, make([]byte, c.read)); err != nil {
 						t.Errorf("reading: %v", err)
 					}
@@ -71,7 +73,10 @@ func TestContextEndsWhenTheClientLeaves(t *testing.T) {
 					wait(t, done, "the context ends")
 					ended <- r.Context().Err()
 				})
-				conn := w.dial().send(c.request)
+				end := strings.Index(c.request, "\r\n\r\n") + 4
+				conn := w.dial().send(c.request[:end])
+				wait(t, begun, "the request begins") // so that its body does not come with its head
+				conn.send(c.request[end:])
 				wait(t, ready, "the handler waits")
 				leave(conn)
 				if err := wait(t, ended, "the handler ends"); err != context.Canceled {
@@ -80,6 +85,29 @@ func TestContextEndsWhenTheClientLeaves(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestWatchOutlastsDeadlines: they are for reading.
+func TestWatchOutlastsDeadlines(t *testing.T) {
+	ready, ended := make(chan struct{}), make(chan struct{})
+	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = w.(*answer).SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		if _, err := io.ReadAll(r.Body); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("reading: %v", err)
+		}
+		select {
+		case <-r.Context().Done():
+			t.Error("a deadline ended the context")
+		case <-time.After(100 * time.Millisecond): // also what was left of HeadTimeout
+		}
+		close(ready)
+		wait(t, r.Context().Done(), "the context ends")
+		close(ended)
+	}, func(s *Server) { s.HeadTimeout = 50 * time.Millisecond })
+	conn := w.dial().send(put + "Content-Length: 6\r\n\r\nabc")
+	wait(t, ready, "the deadlines pass")
+	conn.Close()
+	wait(t, ended, "the handler ends")
 }
 
 // TestContextEndsDuringARead: the goroutine that waits is not the one that reads.
