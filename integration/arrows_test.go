@@ -23,7 +23,7 @@ var rooms = []room{
 	{at: "store/storetest", knows: []string{"fence", "store/memory", "integration/harness"}}, // only tests use it
 	{at: "store/*", knows: []string{"fence"}, tests: []string{"store/..."}},
 	{at: "proxy", knows: []string{"fence", "proxy/protocol/...", "proxy/front"}, tests: []string{"proxy/..."}},
-	{at: "proxy/front", knows: []string{"proxy/nonblock"}},
+	{at: "proxy/front", knows: []string{"proxy/nonblock"}}, // a server of HTTP, and of nothing in particular
 	{at: "proxy/nonblock"},
 	{at: "proxy/admin", knows: []string{"fence"}},
 	{at: "proxy/protocol/...", knows: []string{"fence", "proxy/protocol/..."}},
@@ -103,6 +103,11 @@ func TestStrayArrowsAreFound(t *testing.T) {
 		{"dir and plain", pkg{path: "proxy/upstream/dir", uses: []string{m + "proxy/protocol"}}, "proxy/upstream/dir imports"},
 		{"remote and dav", pkg{path: "proxy/upstream/remote", uses: []string{m + "proxy/protocol/dav"}}, "proxy/upstream/remote imports"},
 		{"remote and dir", pkg{path: "proxy/upstream/remote", uses: []string{m + "proxy/upstream/dir"}}, "proxy/upstream/remote imports"},
+		{"proxy and front", pkg{path: "proxy", uses: []string{m + "proxy/front"}}, ""},
+		{"front and fence", pkg{path: "proxy/front", uses: []string{m + "fence"}}, "proxy/front imports"},
+		{"front's tests and proxy", pkg{path: "proxy/front", tests: []string{m + "proxy"}}, "a test of proxy/front imports"},
+		{"front and HTTP's grammar", pkg{path: "proxy/front", uses: []string{"golang.org/x/net/http/httpguts", "golang.org/x/sys/unix"}}, ""},
+		{"metrics in front", pkg{path: "proxy/front", uses: []string{"github.com/prometheus/client_golang/prometheus"}}, "may"},
 		{"admin and proxy", pkg{path: "proxy/admin", uses: []string{m + "proxy"}}, "proxy/admin imports"},
 		{"lockclient and proxy", pkg{path: "lockclient", uses: []string{m + "proxy"}}, "lockclient imports"},
 		{"miniredis in a test", pkg{path: "lockclient", tests: []string{"github.com/alicebob/miniredis/v2"}}, "only cmd/fencegate/... may"},

@@ -2,6 +2,7 @@ package front
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -65,16 +66,21 @@ func (a *answer) free() {
 func (a *answer) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter. Informational answers (1xx) are
-// sent at once, with the header as it is, to who knows them.
+// sent at once, with the header as it is, to who knows them. It panics if status
+// is none, as net/http's does: no other one may be answered in its place.
 func (a *answer) WriteHeader(status int) {
+	if status < 100 || status > 999 {
+		panic(fmt.Sprintf("%d is no status", status))
+	}
 	if a.status != 0 {
 		return
 	}
-	if status < 200 {
+	if status < 200 && status != http.StatusSwitchingProtocols {
 		a.inform(status)
 		return
 	}
 	a.status = status
+	a.ends = a.ends || status == http.StatusSwitchingProtocols // it cannot go on in HTTP/1
 	a.bodiless = a.r.Method == http.MethodHead || !allowsBody(status)
 	if line := a.header["Content-Length"]; len(line) == 1 {
 		if n, err := strconv.ParseUint(line[0], 10, 63); err == nil {
@@ -84,7 +90,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 func allowsBody(status int) bool {
-	return status != http.StatusNoContent && status != http.StatusNotModified
+	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }
 
 // Write implements http.ResponseWriter.
@@ -193,11 +199,11 @@ func (a *answer) ReadFrom(src io.Reader) (int64, error) {
 	if !ok {
 		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
 	}
-	_, file := limited.R.(*os.File)
-	if a.status == 0 {
+	file, ok := limited.R.(*os.File)
+	if ok && a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
-	if !file || a.length < 0 || a.bodiless {
+	if !ok || a.length < 0 || a.bodiless {
 		return io.Copy(struct{ io.Writer }{a}, src)
 	}
 	if err := a.mayWrite(0); err != nil {
@@ -210,17 +216,22 @@ func (a *answer) ReadFrom(src io.Reader) (int64, error) {
 	if a.err != nil {
 		return 0, a.err
 	}
-	before := limited.N
-	limited.N = min(before, a.length-a.written)
-	within := limited.N
-	n, err := a.c.sendFile(limited)
+	within := min(limited.N, a.length-a.written)
+	n, err := a.c.sendFile(file, within)
 	a.written += n
 	a.err = err
-	limited.N = before - n
-	if err == nil && n == within && within < before {
-		err = http.ErrContentLength
+	limited.N -= n
+	if err != nil || n < within || limited.N == 0 {
+		return n, err
 	}
-	return n, err
+	switch more, err := file.Read(make([]byte, 1)); {
+	case more > 0:
+		return n, http.ErrContentLength
+	case err == io.EOF:
+		return n, nil
+	default:
+		return n, err
+	}
 }
 
 // FlushError is for http.ResponseController.

@@ -12,7 +12,7 @@ import (
 )
 
 // head writes the head of the answer. whole: there is nothing behind it, and
-// nothing has been written.
+// nothing has been written; the handler has returned.
 func (a *answer) head(whole bool) {
 	a.sent = true
 	_, coded := a.header["Transfer-Encoding"] // "identity": to the end of the connection
@@ -20,6 +20,9 @@ func (a *answer) head(whole bool) {
 		a.ends = true
 	}
 	if a.c.server.stopping.Load() {
+		a.ends = true
+	}
+	if whole && a.c.visit.body.err != errEnd { // nobody reads it any more
 		a.ends = true
 	}
 	length := a.length
@@ -61,7 +64,7 @@ func (a *answer) head(whole bool) {
 
 // inform sends an informational answer.
 func (a *answer) inform(status int) {
-	if !a.r.ProtoAtLeast(1, 1) || status == http.StatusSwitchingProtocols {
+	if !a.r.ProtoAtLeast(1, 1) {
 		return
 	}
 	a.statusLine(status)
@@ -97,14 +100,17 @@ var statusTexts = func() (t [600]string) {
 	return t
 }()
 
-// fields writes the header, in the order of its names, but for what the answer
-// itself decides about.
+// fields writes the header, in the order of its names, without what is up to us:
+// where the answer ends, and the connection. Trailers are not sent.
 func (a *answer) fields() {
 	a.names = a.names[:0]
 	for name := range a.header {
-		switch name {
-		case "Content-Length", "Connection", "Transfer-Encoding":
-			continue
+		switch len(name) {
+		case len("Trailer"), len("Connection"), len("Content-Length"), len("Transfer-Encoding"):
+			switch http.CanonicalHeaderKey(name) {
+			case "Trailer", "Connection", "Content-Length", "Transfer-Encoding":
+				continue
+			}
 		}
 		a.names = append(a.names, name)
 	}
@@ -121,8 +127,8 @@ func (a *answer) field(name string, lines []string) {
 		return
 	}
 	for _, line := range lines {
-		if strings.ContainsAny(line, "\r\n\x00") {
-			line = harmless.Replace(line)
+		if !httpguts.ValidHeaderFieldValue(line) {
+			line = strings.Map(harmless, line)
 		}
 		a.addText(name)
 		a.addText(": ")
@@ -131,7 +137,13 @@ func (a *answer) field(name string, lines []string) {
 	}
 }
 
-var harmless = strings.NewReplacer("\r", " ", "\n", " ", "\x00", " ")
+// harmless takes a space for a control character, as RFC 9110 section 5.5 has it.
+func harmless(r rune) rune {
+	if r < ' ' && r != '\t' || r == 0x7f {
+		return ' '
+	}
+	return r
+}
 
 // dated is a second with its text.
 type dated struct {

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +32,7 @@ type body struct {
 	left    int64 // of the body, or of the chunk
 	chunked bool
 	begun   bool          // a chunk: its end has to come first
+	end     [1]byte       // of that
 	excess  int64         // bytes of framing, less what is fair for the content
 	expects bool          // the client waits for "100 Continue"
 	r       *http.Request // whose Trailer is filled in
@@ -96,10 +98,13 @@ func (c *conn) take(p []byte) (int, error) {
 // RFC 9112 section 7.1.
 func (b *body) nextChunk() error {
 	if b.begun {
-		if line, err := b.v.c.line(2); err != nil {
-			return err
-		} else if len(line) > 0 {
-			return fmt.Errorf("%w: a chunk is longer than its size", ErrMalformed)
+		for _, want := range "\r\n" {
+			if _, err := b.v.c.take(b.end[:]); err != nil {
+				return cutShort(err)
+			}
+			if b.end[0] != byte(want) {
+				return fmt.Errorf("%w: a chunk does not end where its size says", ErrMalformed)
+			}
 		}
 	}
 	line, err := b.v.c.line(maxChunkLine)
@@ -174,21 +179,24 @@ func (b *body) readTrailer() error {
 }
 
 // line returns the next line, without its CR LF, until something else is read.
-// It has at most limit bytes; LF alone is no end.
+// With them it has at most limit bytes; CR and LF apart are no end, and nowhere
+// else either.
 func (c *conn) line(limit int) ([]byte, error) {
 	for seen := 0; ; {
 		have := c.in[c.from:c.to]
+		have = have[:min(len(have), limit)]
 		for ; seen < len(have); seen++ {
 			if have[seen] != '\n' {
 				continue
 			}
-			if seen == 0 || have[seen-1] != '\r' {
-				return nil, fmt.Errorf("%w: a line ends without CR", ErrMalformed)
+			line, ended := bytes.CutSuffix(have[:seen], []byte{'\r'})
+			if !ended || bytes.IndexByte(line, '\r') >= 0 {
+				return nil, fmt.Errorf("%w: CR and LF are not together", ErrMalformed)
 			}
 			c.from += seen + 1
-			return have[:seen-1], nil
+			return line, nil
 		}
-		if len(have) >= limit {
+		if len(have) == limit {
 			return nil, fmt.Errorf("%w: a line is too long", ErrMalformed)
 		}
 		if err := c.fill(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type conn struct {
 	raw    syscall.RawConn // nil: the socket has none
 	remote string
 	state  atomic.Int32
+	first  bool // it has not had a request yet
 
 	readBy, writeBy deadline
 
@@ -31,7 +33,7 @@ type conn struct {
 	pooled *[]byte // which in is of; nil: in is larger, or there is none
 	op     reading
 
-	sending sending
+	writing writing
 
 	head   head
 	visit  *visit // of the request in progress
@@ -47,14 +49,14 @@ const (
 )
 
 func newConn(s *Server, accepted net.Conn) *conn {
-	c := &conn{server: s, socket: accepted, remote: accepted.RemoteAddr().String()}
+	c := &conn{server: s, socket: accepted, remote: accepted.RemoteAddr().String(), first: true}
 	if sc, ok := accepted.(syscall.Conn); ok {
 		if raw, err := sc.SyscallConn(); err == nil {
 			c.raw = raw
 		}
 	}
 	c.readBy.set, c.writeBy.set = accepted.SetReadDeadline, accepted.SetWriteDeadline
-	c.op.once, c.sending.all = c.readOnce, c.writeAllOf
+	c.op.once, c.writing.all = c.readOnce, c.writeAllOf
 	c.answer.c = c
 	c.answer.header = http.Header{}
 	c.head.header = http.Header{}
@@ -127,12 +129,17 @@ func (c *conn) handle(r *http.Request) bool {
 		return false
 	}
 	kept := c.answer.finish()
+	sending := c.visit.body.err != errEnd || c.from < c.to
 	if c.visit.end() && kept {
 		c.spare = c.visit
 	}
 	c.visit = nil
+	if !kept && sending && c.answer.err == nil {
+		c.linger()
+	}
 	c.head.reset()
 	c.answer.reset()
+	_ = c.writeBy.want(time.Time{}) // it was for this answer
 	return kept
 }
 
@@ -196,7 +203,9 @@ func (c *conn) read(b []byte) (n int, err error) {
 
 func (c *conn) readPlain(b []byte) (int, error) {
 	if b == nil {
-		c.takeInput()
+		if c.in == nil {
+			c.takeInput()
+		}
 		b = c.in
 	}
 	n, err := c.socket.Read(b)
@@ -241,10 +250,11 @@ func (c *conn) writeAll(pieces net.Buffers) error {
 }
 
 // sendFile sends from a file, by sendfile(2) where the socket knows it.
-func (c *conn) sendFile(src *io.LimitedReader) (n int64, err error) {
+func (c *conn) sendFile(file *os.File, limit int64) (n int64, err error) {
+	src := &io.LimitedReader{R: file, N: limit}
 	to, ok := c.socket.(io.ReaderFrom)
 	if !ok {
-		return io.Copy(struct{ io.Writer }{c.socket}, src)
+		return io.Copy(sending{c}, src)
 	}
 	c.writeBy.begin()
 	defer c.writeBy.end()
@@ -254,7 +264,25 @@ func (c *conn) sendFile(src *io.LimitedReader) (n int64, err error) {
 		if err == nil || !c.writeBy.early(err) {
 			return n, err
 		}
+		// Of a file that sendfile(2) does not take more may have been read than
+		// was sent.
+		if ahead := limit - src.N - n; ahead > 0 {
+			if _, err := file.Seek(-ahead, io.SeekCurrent); err != nil {
+				return n, err
+			}
+			src.N += ahead
+		}
 	}
+}
+
+// sending is the connection as a writer.
+type sending struct{ c *conn }
+
+func (s sending) Write(b []byte) (int, error) {
+	if err := s.c.write(b); err != nil {
+		return 0, err // how much of it went does not matter any more
+	}
+	return len(b), nil
 }
 
 // buffered returns the connection for a handler that takes it over, with what

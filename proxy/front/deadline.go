@@ -17,7 +17,7 @@ type deadline struct {
 	mu     sync.Mutex
 	wanted time.Time // zero: none
 	armed  time.Time // what the socket has
-	busy   bool      // something may be waiting
+	busy   int       // how many may be waiting
 }
 
 // past is a deadline that interrupts.
@@ -28,7 +28,7 @@ func (d *deadline) want(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.wanted = t
-	if d.busy && sooner(t, d.armed) {
+	if d.busy > 0 && sooner(t, d.armed) {
 		return d.arm(t)
 	}
 	return nil
@@ -37,7 +37,7 @@ func (d *deadline) want(t time.Time) error {
 // begin comes before what may wait.
 func (d *deadline) begin() {
 	d.mu.Lock()
-	d.busy = true
+	d.busy++
 	if sooner(d.wanted, d.armed) {
 		_ = d.arm(d.wanted) // an error shows in what comes now
 	}
@@ -47,7 +47,7 @@ func (d *deadline) begin() {
 // end comes after it.
 func (d *deadline) end() {
 	d.mu.Lock()
-	d.busy = false
+	d.busy--
 	d.mu.Unlock()
 }
 

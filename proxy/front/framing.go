@@ -23,7 +23,7 @@ func (h *head) understand(r *http.Request) *refusal {
 		return refused
 	}
 	if expect, ok := r.Header["Expect"]; ok && r.ProtoAtLeast(1, 1) {
-		if len(expect) != 1 || !strings.EqualFold(expect[0], "100-continue") {
+		if len(expect) != 1 || !isWord(expect[0], "100-continue") {
 			return &refusal{http.StatusExpectationFailed, "only 100-continue can be expected"}
 		}
 		h.expects = true
@@ -66,7 +66,7 @@ func (h *head) readLength(r *http.Request) *refusal {
 		return malformed("too many Content-Length headers")
 	case sized:
 		n, err := strconv.ParseUint(lengths[0], 10, 63)
-		if err != nil || lengths[0][0] == '+' {
+		if err != nil { // also of a sign, a comma, or nothing
 			return malformed("bad Content-Length")
 		}
 		h.length = int64(n)
@@ -79,7 +79,7 @@ func (h *head) readLength(r *http.Request) *refusal {
 	switch {
 	case !r.ProtoAtLeast(1, 1):
 		return nil // there are no chunks in HTTP/1.0
-	case len(codings) != 1 || !strings.EqualFold(codings[0], "chunked"):
+	case len(codings) != 1 || !isWord(codings[0], "chunked"):
 		return &refusal{http.StatusNotImplemented, "unsupported transfer encoding"}
 	}
 	delete(r.Header, "Content-Length")
@@ -94,15 +94,25 @@ func (h *head) takeTrailer(r *http.Request) *refusal {
 		return nil
 	}
 	delete(r.Header, "Trailer")
-	r.Trailer = http.Header{}
 	for _, line := range lines {
 		for name := range strings.SplitSeq(line, ",") {
 			switch name = http.CanonicalHeaderKey(strings.Trim(name, " \t")); name {
+			case "":
+				continue // RFC 9110 section 5.6.1
 			case "Transfer-Encoding", "Trailer", "Content-Length":
 				return malformed("bad trailer name")
+			}
+			if r.Trailer == nil {
+				r.Trailer = http.Header{}
 			}
 			r.Trailer[name] = nil
 		}
 	}
 	return nil
+}
+
+// isWord compares without regard to case, of ASCII alone: in Unicode the sign
+// for Kelvin is a "k", which would be another reading than anybody else's.
+func isWord(s, word string) bool {
+	return len(s) == len(word) && strings.EqualFold(s, word)
 }

@@ -84,8 +84,7 @@ func (c *conn) readHead() (string, *refusal) {
 	// Empty lines that some clients send behind a body, RFC 9112 section 2.2.
 	skipped := 0
 	seen := 0 // of what has come, without the end of a head
-	var since time.Time
-	for {
+	for limited := c.first; ; {
 		for c.from < c.to && skipped < 4 && (c.in[c.from] == '\r' || c.in[c.from] == '\n') {
 			c.from++
 			skipped++
@@ -97,6 +96,8 @@ func (c *conn) readHead() (string, *refusal) {
 			}
 			text := string(have[:end])
 			c.from += next
+			c.first = false
+			_ = c.readBy.want(time.Time{}) // from here on it is the handler's
 			return text, nil
 		}
 		if len(have) > c.server.MaxHead {
@@ -106,9 +107,9 @@ func (c *conn) readHead() (string, *refusal) {
 			return "", &refusal{http.StatusHTTPVersionNotSupported, "unsupported protocol version"}
 		}
 		seen = len(have)
-		if since.IsZero() {
-			since = time.Now()
-			_ = c.readBy.want(since.Add(c.server.HeadTimeout))
+		if !limited {
+			limited = true
+			_ = c.readBy.want(time.Now().Add(c.server.HeadTimeout))
 		}
 		c.makeRoom()
 		if c.fill() != nil {
@@ -250,7 +251,7 @@ func (h *head) parseField(line string) *refusal {
 	if !ok { // also a folded line, and a space before the colon
 		return malformed("invalid header name")
 	}
-	value = textproto.TrimString(value)
+	value = strings.Trim(value, " \t") // and no CR, which some take for the end of the line
 	if !httpguts.ValidHeaderFieldValue(value) {
 		return malformed("invalid header value")
 	}

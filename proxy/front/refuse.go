@@ -31,6 +31,11 @@ func (c *conn) refuse(why *refusal) {
 		first, len(text), text)) != nil {
 		return
 	}
+	c.linger()
+}
+
+// linger ends our side of the connection, and reads on for a while.
+func (c *conn) linger() {
 	half, ok := c.socket.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return

@@ -29,7 +29,7 @@ type Server struct {
 	stopping atomic.Bool // changed under mu
 
 	mu        sync.Mutex
-	listeners map[net.Listener]struct{}
+	listeners map[*net.Listener]struct{}
 	conns     map[*conn]struct{}
 	ended     chan struct{} // closed when stopping and the last connection has ended
 }
@@ -38,10 +38,10 @@ type Server struct {
 // http.ErrServerClosed then; or until l fails for good. It closes l.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
-	if !s.open(l) {
+	if !s.open(&l) {
 		return http.ErrServerClosed
 	}
-	defer s.forget(l)
+	defer s.forget(&l)
 	var pause time.Duration
 	for {
 		c, err := l.Accept()
@@ -69,20 +69,20 @@ func temporary(err error) bool {
 	return errors.As(err, &t) && t.Temporary()
 }
 
-func (s *Server) open(l net.Listener) bool {
+func (s *Server) open(l *net.Listener) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Load() {
 		return false
 	}
 	if s.listeners == nil {
-		s.listeners = map[net.Listener]struct{}{}
+		s.listeners = map[*net.Listener]struct{}{}
 	}
 	s.listeners[l] = struct{}{}
 	return true
 }
 
-func (s *Server) forget(l net.Listener) {
+func (s *Server) forget(l *net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.listeners, l)
@@ -148,7 +148,7 @@ func (s *Server) stop(tell func(*conn)) <-chan struct{} {
 	defer s.mu.Unlock()
 	s.stopping.Store(true)
 	for l := range s.listeners {
-		l.Close() // Serve returns why
+		(*l).Close() // Serve returns why
 	}
 	for c := range s.conns {
 		tell(c)

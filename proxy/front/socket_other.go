@@ -9,8 +9,8 @@ func (c *conn) readOnce(uintptr) bool { return true }
 
 func (c *conn) readRaw(b []byte) (int, error) { return c.readPlain(b) }
 
-// sending is not needed either.
-type sending struct{ all func(fd uintptr) bool }
+// writing is not needed either.
+type writing struct{ all func(fd uintptr) bool }
 
 func (c *conn) writeAllOf(uintptr) bool { return true }
 

@@ -55,8 +55,8 @@ func (c *conn) readOnce(fd uintptr) bool {
 	return true
 }
 
-// sending is one write to the socket.
-type sending struct {
+// writing is one write to the socket.
+type writing struct {
 	all  func(fd uintptr) bool // kept like reading.once
 	left []byte
 	n    int
@@ -65,7 +65,7 @@ type sending struct {
 
 // writeRaw is socket.Write, by system calls of our own.
 func (c *conn) writeRaw(b []byte) (int, error) {
-	op := &c.sending
+	op := &c.writing
 	op.left, op.n, op.err = b, 0, nil
 	err := c.raw.Write(op.all)
 	op.left = nil
@@ -80,7 +80,7 @@ func (c *conn) writeRaw(b []byte) (int, error) {
 
 // writeAllOf writes until all is written or the kernel takes no more for now.
 func (c *conn) writeAllOf(fd uintptr) bool {
-	op := &c.sending
+	op := &c.writing
 	for len(op.left) > 0 {
 		n, err := nonblock.Write(int(fd), op.left)
 		op.n, op.left = op.n+n, op.left[n:]

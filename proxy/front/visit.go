@@ -13,7 +13,8 @@ import (
 // again for another one only if nobody can still hold the context for this one.
 type visit struct {
 	c       *conn
-	request *http.Request // whose context it is
+	blank   http.Request // whose context it is
+	request http.Request
 	body    body
 
 	mu      sync.Mutex
@@ -29,11 +30,11 @@ func (c *conn) newVisit() (*visit, *http.Request) {
 	v := c.spare
 	if c.spare = nil; v == nil {
 		v = &visit{c: c}
-		v.request = emptyRequest.WithContext(v)
+		v.blank = *emptyRequest.WithContext(v)
 	}
-	r := v.request
+	v.request = v.blank // whatever the last handler did with it
+	r := &v.request
 	r.Header, r.URL, r.RemoteAddr = c.head.header, &c.head.url, c.remote
-	r.Host, r.Trailer, r.TransferEncoding = "", nil, nil
 	return v, r
 }
 

@@ -1,0 +1,306 @@
+package front
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"fencegate/integration/harness"
+)
+
+func TestPanics(t *testing.T) {
+	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "PUT" {
+			_, _ = io.WriteString(w, "a part")
+			_ = w.(*answer).FlushError()
+		}
+		_, _ = io.WriteString(w, "held back")
+		if r.Header["Mine"] != nil {
+			panic("mine")
+		}
+		panic(http.ErrAbortHandler)
+	})
+	for _, kind := range []string{"", "Mine: yes\r\n"} {
+		w.dial().send(get + kind + "\r\n").cut()
+		res, err := http.ReadResponse(w.dial().send(put+kind+"\r\n").in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(res.Body); err == nil || string(got) != "a part" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	}
+	harness.Eventually(t, "two panics are logged", func() (any, bool) {
+		text := w.log.String()
+		return text, strings.Count(text, "panic=mine") == 2 && strings.Count(text, "panic=") == 2
+	})
+}
+
+func TestHijack(t *testing.T) {
+	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		rc := http.NewResponseController(w)
+		_ = rc.SetReadDeadline(time.Now().Add(-time.Hour))
+		r.Context().Done()
+		_, _ = io.WriteString(w, "a")
+		conn, both, err := rc.Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if _, _, err := rc.Hijack(); err != http.ErrHijacked {
+			t.Errorf("again: %v", err)
+		}
+		line, err := both.ReadString('\n')
+		if err != nil {
+			t.Error(err)
+		}
+		line2, err := both.ReadString('\n')
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = both.WriteString(line + line2)
+		_ = both.Flush()
+	})
+	conn := w.dial().send(get + "Connection: close\r\n\r\none\n")
+	conn.send("two\n")
+	text, err := io.ReadAll(conn.in)
+	if err != nil || !strings.HasSuffix(string(text), "\r\n\r\n1\r\na\r\none\ntwo\n") {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+// TestShutdown: what is idle is closed at once, what is active is answered and
+// told, and nothing new is taken.
+func TestShutdown(t *testing.T) {
+	inside, goOn := make(chan struct{}), make(chan struct{})
+	w := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method == "PUT" {
+			inside <- struct{}{}
+			<-goOn
+		}
+	})
+	fresh, idle, busy := w.dial(), w.dial(), w.dial()
+	idle.send(get+"\r\n").gets(200, "")
+	busy.send(put + "\r\n" + put + "\r\n")
+	wait(t, inside, "a request is in progress")
+	harness.Eventually(t, "the others are idle", func() (any, bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		n := 0
+		for c := range w.conns {
+			if c.state.Load() == idleState {
+				n++
+			}
+		}
+		return n, n == 2
+	})
+	short, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Shutdown(short); !errors.Is(err, context.Canceled) {
+		t.Errorf("while a request is in progress: %v", err)
+	}
+	fresh.closed()
+	idle.closed()
+	if conn, err := net.Dial("tcp", w.addr); err == nil {
+		t.Error("a new connection is taken")
+		conn.Close()
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Shutdown(context.Background()) }()
+	close(goOn)
+	if res := busy.gets(200, ""); !res.Close {
+		t.Error("it does not say that the connection ends")
+	}
+	if err := wait(t, ended, "Shutdown"); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	busy.closed()
+	if err := w.Shutdown(context.Background()); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Serve(l); err != http.ErrServerClosed {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("its listener is open: %v", err)
+	}
+}
+
+const idleState = idle
+
+// TestShutdownRacesRequests: whatever is answered is answered whole.
+func TestShutdownRacesRequests(t *testing.T) {
+	for range 20 {
+		w := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "whole") })
+		var all sync.WaitGroup
+		var begun atomic.Int32
+		for range 8 {
+			conn := w.dial()
+			all.Go(func() {
+				for {
+					if _, err := io.WriteString(conn, get+"\r\n"); err != nil {
+						return
+					}
+					res, err := http.ReadResponse(conn.in, nil)
+					if err != nil {
+						return
+					}
+					if body, err := io.ReadAll(res.Body); err != nil || string(body) != "whole" {
+						t.Errorf("got %q, %v", body, err)
+					}
+					begun.Add(1)
+					if res.Close {
+						return
+					}
+				}
+			})
+		}
+		harness.Eventually(t, "some are answered", func() (any, bool) { n := begun.Load(); return n, n > 20 })
+		if err := w.Shutdown(t.Context()); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		all.Wait()
+	}
+}
+
+func TestClose(t *testing.T) {
+	ended := make(chan error, 1)
+	inside := make(chan struct{})
+	w := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(inside)
+		_, err := io.ReadAll(r.Body)
+		ended <- err
+	})
+	idle, busy := w.dial(), w.dial().send(put+"Content-Length: 5\r\n\r\nab")
+	wait(t, inside, "a request is in progress")
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := wait(t, ended, "the handler ends"); err == nil {
+		t.Error("the body was read")
+	}
+	idle.cut()
+	busy.cut()
+}
+
+// failing is a listener whose first Accepts fail.
+type failing struct {
+	net.Listener
+	errs chan error
+}
+
+func (l *failing) Accept() (net.Conn, error) {
+	select {
+	case err := <-l.errs:
+		return nil, &net.OpError{Op: "accept", Err: err}
+	default:
+		return l.Listener.Accept()
+	}
+}
+
+func TestAcceptFails(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := make(chan error, 3)
+	errs <- syscall.EMFILE
+	errs <- syscall.ENFILE
+	w := serveOn(t, &failing{l, errs}, nothing)
+	w.dial().send(get+"\r\n").gets(200, "")
+	if text := w.log.String(); strings.Count(text, "accepting a connection failed") != 2 || !strings.Contains(text, "again_in=10ms") {
+		t.Errorf("logged %q", text)
+	}
+
+	l, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs <- syscall.EBADF
+	if err := w.Serve(&failing{l, errs}); !errors.Is(err, syscall.EBADF) {
+		t.Errorf("Serve: %v", err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("its listener is open: %v", err)
+	}
+}
+
+// TestConnectionsAreClosed: whoever counts them gets all back, however they
+// end.
+func TestConnectionsAreClosed(t *testing.T) {
+	var open atomic.Int32
+	w := serveKind(t, func(c net.Conn) net.Conn {
+		open.Add(1)
+		return &tracked{TCPConn: c.(*net.TCPConn), closed: sync.OnceFunc(func() { open.Add(-1) })}
+	}, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/panic":
+			panic(http.ErrAbortHandler)
+		case "/hijack":
+			conn, _, err := w.(*answer).Hijack()
+			if err != nil {
+				t.Error(err)
+			}
+			conn.Close()
+		}
+	})
+	for _, request := range []string{get + "Connection: close\r\n\r\n", "bad\r\n\r\n", "GET /panic HTTP/1.1\r\nHost: h\r\n\r\n", "GET /hijack HTTP/1.1\r\nHost: h\r\n\r\n",
+		put + "Content-Length: 5\r\n\r\nab"} {
+		conn := w.dial().send(request)
+		_ = conn.Conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.ReadAll(conn.in)
+	}
+	harness.Eventually(t, "all are closed", func() (any, bool) { n := open.Load(); return n, n == 0 })
+}
+
+// tracked tells when it is closed.
+type tracked struct {
+	*net.TCPConn
+	closed func()
+}
+
+func (c *tracked) Close() error {
+	c.closed()
+	return c.TCPConn.Close()
+}
+
+// TestOtherConnections: one that is not TCP, nor has a descriptor to be asked.
+func TestOtherConnections(t *testing.T) {
+	for name, wrap := range kinds {
+		w := serveKind(t, wrap, func(w http.ResponseWriter, r *http.Request) {
+			r.Context().Done()
+			_, _ = io.Copy(w, r.Body)
+		})
+		conn := w.dial()
+		for range 3 {
+			conn.send(put + "Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n")
+			conn.gets(100, "")
+			conn.send(strings.Repeat("a", 100000))
+			if _, body := conn.answer("PUT"); len(body) != 100000 {
+				t.Errorf("%s: got %d bytes", name, len(body))
+			}
+		}
+	}
+	ours, theirs := net.Pipe()
+	s := &Server{Handler: http.HandlerFunc(nothing), HeadTimeout: time.Hour, IdleTimeout: time.Hour, MaxHead: 1 << 10}
+	ended := make(chan struct{})
+	c := s.take(theirs)
+	go func() { defer close(ended); c.serve() }()
+	(&client{t, ours, bufio.NewReader(ours)}).send(get+"\r\n").gets(200, "")
+	ours.Close()
+	wait(t, ended, "the connection ends")
+}
