@@ -29,8 +29,10 @@ type answer struct {
 	hijacked bool
 	err      error // of writing; of all further writes too
 
-	out  *[]byte // what is held back; nil: nothing
-	used int     // of out
+	out   *[]byte // what is held back; nil: nothing
+	used  int     // of out
+	open  bool    // the chunk at its end
+	start int     // of that chunk's content in out
 }
 
 // begin prepares for the answer to r. ends: the connection ends in any case.
@@ -99,11 +101,9 @@ func (a *answer) Write(p []byte) (int, error) {
 		return a.swallowed(p, err)
 	}
 	if a.chunked {
-		a.chunk(len(p))
-	}
-	a.add(p)
-	if a.chunked {
-		a.addText("\r\n")
+		a.hold(p)
+	} else {
+		a.add(p)
 	}
 	if a.err != nil {
 		return 0, a.err
@@ -136,12 +136,6 @@ func (a *answer) mayWrite(n int64) error {
 	}
 	a.written += n
 	return nil
-}
-
-// chunk writes the line before a chunk.
-func (a *answer) chunk(n int) {
-	a.addText(strconv.FormatInt(int64(n), 16))
-	a.addText("\r\n")
 }
 
 // add holds p back if there is room, and else sends it with what was held back.
@@ -185,6 +179,7 @@ func (a *answer) addText(s string) {
 
 // send sends what is held back.
 func (a *answer) send() {
+	a.closeChunk()
 	if a.err == nil && a.used > 0 {
 		held := (*a.out)[:a.used]
 		a.used = 0
@@ -262,6 +257,7 @@ func (a *answer) finish() bool {
 	if !a.sent {
 		a.head(true)
 	}
+	a.closeChunk()
 	if a.chunked && !a.bodiless {
 		a.addText("0\r\n\r\n")
 	}

@@ -46,7 +46,13 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"nothing", get + "\r\n", nothing, "HTTP/1.1 200 OK\nContent-Length: 0\n\n"},
 		{"sized", get + "\r\n", write(201, "5", "he", "llo"), "HTTP/1.1 201 Created\nContent-Length: 5\n\nhello"},
-		{"chunked", get + "\r\n", write(0, "", "he", "", "llo"), "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nhe\n3\nllo\n0\n\n"},
+		{"chunked", get + "\r\n", write(0, "", "he", "", "llo"), "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n5\nhello\n0\n\n"},
+		{"chunked, flushed", get + "\r\n", func(w http.ResponseWriter, _ *http.Request) {
+			for _, s := range []string{"he", "llo"} {
+				_, _ = io.WriteString(w, s)
+				_ = http.NewResponseController(w).Flush()
+			}
+		}, "HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n2\nhe\n3\nllo\n0\n\n"},
 		{"without a length in 1.0", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", write(0, "", "hello"), "HTTP/1.0 200 OK\nConnection: close\n\nhello"},
 		{"with one in 1.0", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", write(0, "5", "hello"), "HTTP/1.0 200 OK\nContent-Length: 5\nConnection: keep-alive\n\nhello"},
 		{"HEAD", head, write(0, "5", "hello"), "HTTP/1.1 200 OK\nContent-Length: 5\n\n"},

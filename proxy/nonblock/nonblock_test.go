@@ -4,6 +4,7 @@ package nonblock
 
 import (
 	"bytes"
+	"io"
 	"net"
 	"syscall"
 	"testing"
@@ -67,6 +68,26 @@ func TestCallsDoNotWait(t *testing.T) {
 		}
 		if n, err := Read(fd, b); n != 1 || err != nil || b[0] != 'c' {
 			t.Errorf("read %q, %v", b[:n], err)
+		}
+	})
+	on(func(fd int) {
+		for _, c := range []struct{ first, second string }{{"ab", "cde"}, {"ab", ""}, {"abcde", "f"}} {
+			whole := []byte(c.first + c.second)
+			for sent := 0; sent < len(whole); {
+				first, second := []byte(c.first), []byte(c.second)
+				if sent > 0 {
+					first, second = whole[sent:], nil
+				}
+				n, err := Gather(fd, first, second)
+				if err != nil || n <= 0 {
+					t.Fatalf("wrote %d, %v", n, err)
+				}
+				sent += n
+			}
+			got := make([]byte, len(whole))
+			if _, err := io.ReadFull(other, got); err != nil || !bytes.Equal(got, whole) {
+				t.Errorf("of %q and %q came %q, %v", c.first, c.second, got, err)
+			}
 		}
 	})
 	sent := 0

@@ -27,6 +27,10 @@ func Write(fd int, b []byte) (int, error) {
 	return again(func() (int, error) { return syscall.Write(fd, b) })
 }
 
+// Gather is Write of two pieces, of which the first is not empty. It may take the
+// second one alone for later.
+func Gather(fd int, first, second []byte) (int, error) { return gather(fd, first, second) }
+
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()

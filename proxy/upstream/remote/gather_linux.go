@@ -1,8 +1,10 @@
 package remote
 
-import "golang.org/x/sys/unix"
+import "fencegate/proxy/nonblock"
 
 // gathers: two pieces can be written as one.
 const gathers = true
 
-func gather(fd int, pieces [][]byte) (int, error) { return unix.Writev(fd, pieces) }
+func gather(fd int, pieces [][]byte) (int, error) {
+	return nonblock.Gather(fd, pieces[0], pieces[1])
+}
