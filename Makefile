@@ -20,13 +20,19 @@ demo: ## show a paused lock holder being fenced off
 run: ## serve ./data on 127.0.0.1:8080 (more flags: make run ARGS=...)
 	go run ./cmd/fencegate serve --upstream dir:./data --state ./$(STATE) $(if $(wildcard $(STATE)/ledger.db data/.fencegate/ledger-id),,--init) $(ARGS)
 
+# What is compiled otherwise for the race detector, proxy/nonblock, and all above
+# it; allocations too are counted without it.
+RACELESS := ./proxy/... ./fence ./store/... ./integration/torture
+
 # -count=1: the cache does not see that the binary which tests start has
 # changed.
 test: setup ## all tests with the race detector, random ones at a tenth
 	go test -race -count=1 -timeout 14m ./...
+	go test -count=1 -timeout 5m $(RACELESS)
 
 soak: setup ## the same with full counts; takes hours
 	FENCEGATE_SOAK=1 go test -race -count=1 -timeout 6h ./...
+	FENCEGATE_SOAK=1 go test -count=1 -timeout 2h $(RACELESS)
 
 bench: ## what a write costs, beside nginx (more flags: make bench ARGS=-quick)
 	@.ci/setup bench

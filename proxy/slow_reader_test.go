@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -92,6 +93,12 @@ func TestSlowReaderIsServed(t *testing.T) {
 	const size = 64 << 20
 	w.store.read = fromFile(holed(t, size))
 	c := w.dial()
+	// A kernel opens a window that was full only when a sixteenth of its buffer is
+	// free, and lets that grow with the speed at which it was filled: to more than
+	// this client takes in the time that it has.
+	if err := c.Conn.(*net.TCPConn).SetReadBuffer(512 << 10); err != nil {
+		t.Fatal(err)
+	}
 	c.send("GET /a")
 	res, err := http.ReadResponse(c.in, nil)
 	if err != nil {
