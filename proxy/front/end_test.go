@@ -18,7 +18,9 @@ import (
 )
 
 func TestPanics(t *testing.T) {
+	ended := make(chan struct{}, 4)
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		context.AfterFunc(r.Context(), func() { ended <- struct{}{} })
 		if r.Method == "PUT" {
 			_, _ = io.WriteString(w, "a part")
 			_ = w.(*answer).FlushError()
@@ -39,6 +41,9 @@ func TestPanics(t *testing.T) {
 			t.Errorf("got %q, %v", got, err)
 		}
 	}
+	for range 4 {
+		wait(t, ended, "the end of the context of a request that has failed")
+	}
 	harness.Eventually(t, "two panics are logged", func() (any, bool) {
 		text := w.log.String()
 		return text, strings.Count(text, "panic=mine") == 2 && strings.Count(text, "panic=") == 2
@@ -46,6 +51,7 @@ func TestPanics(t *testing.T) {
 }
 
 func TestHijack(t *testing.T) {
+	taken := make(chan struct{})
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Now().Add(-time.Hour))
@@ -60,6 +66,7 @@ func TestHijack(t *testing.T) {
 		if _, _, err := rc.Hijack(); err != http.ErrHijacked {
 			t.Errorf("again: %v", err)
 		}
+		close(taken)
 		line, err := both.ReadString('\n')
 		if err != nil {
 			t.Error(err)
@@ -72,6 +79,7 @@ func TestHijack(t *testing.T) {
 		_ = both.Flush()
 	})
 	conn := w.dial().send(get + "Connection: close\r\n\r\none\n")
+	wait(t, taken, "the connection is taken over")
 	conn.send("two\n")
 	text, err := io.ReadAll(conn.in)
 	if err != nil || !strings.HasSuffix(string(text), "\r\n\r\n1\r\na\r\none\ntwo\n") {
@@ -141,6 +149,25 @@ func TestShutdown(t *testing.T) {
 }
 
 const idleState = idle
+
+// TestStoppedAtAnyPoint: what comes in between is not served.
+func TestStoppedAtAnyPoint(t *testing.T) {
+	s := &Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was served") }), HeadTimeout: time.Hour, IdleTimeout: time.Hour, MaxHead: 1 << 10}
+	accepted := &wire{in: []byte(get + "\r\n")}
+	c := s.take(accepted)
+	s.stopping.Store(true) // before it was idle: it cannot be told
+	c.serve()
+	if accepted.used > 0 {
+		t.Error("a request was read")
+	}
+	ours, theirs := net.Pipe()
+	if s.take(theirs) != nil {
+		t.Error("a connection is taken")
+	}
+	if _, err := ours.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("it is not closed: %v", err)
+	}
+}
 
 // TestShutdownRacesRequests: whatever is answered is answered whole.
 func TestShutdownRacesRequests(t *testing.T) {
