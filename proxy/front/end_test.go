@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,9 +19,7 @@ import (
 )
 
 func TestPanics(t *testing.T) {
-	ended := make(chan struct{}, 4)
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		context.AfterFunc(r.Context(), func() { ended <- struct{}{} })
 		if r.Method == "PUT" {
 			_, _ = io.WriteString(w, "a part")
 			_ = w.(*answer).FlushError()
@@ -41,13 +40,20 @@ func TestPanics(t *testing.T) {
 			t.Errorf("got %q, %v", got, err)
 		}
 	}
-	for range 4 {
-		wait(t, ended, "the end of the context of a request that has failed")
-	}
 	harness.Eventually(t, "two panics are logged", func() (any, bool) {
 		text := w.log.String()
 		return text, strings.Count(text, "panic=mine") == 2 && strings.Count(text, "panic=") == 2
 	})
+}
+
+// TestContextEndsWithAPanic: also where nobody could see the client leave.
+func TestContextEndsWithAPanic(t *testing.T) {
+	ended := make(chan struct{})
+	asked(get+"\r\n", func(_ http.ResponseWriter, r *http.Request) {
+		context.AfterFunc(r.Context(), func() { close(ended) })
+		panic(http.ErrAbortHandler)
+	})
+	wait(t, ended, "the end of the context")
 }
 
 func TestHijack(t *testing.T) {
@@ -56,6 +62,9 @@ func TestHijack(t *testing.T) {
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Now().Add(-time.Hour))
 		r.Context().Done()
+		for range 1000 {
+			runtime.Gosched() // so that the watch is there
+		}
 		_, _ = io.WriteString(w, "a")
 		conn, both, err := rc.Hijack()
 		if err != nil {
