@@ -1,16 +1,15 @@
 package front
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -45,11 +44,25 @@ func TestPanics(t *testing.T) {
 	})
 }
 
+// TestContextEndsWithAPanic: also where nobody could see the client leave.
+func TestContextEndsWithAPanic(t *testing.T) {
+	ended := make(chan struct{})
+	asked(get+"\r\n", func(_ http.ResponseWriter, r *http.Request) {
+		context.AfterFunc(r.Context(), func() { close(ended) })
+		panic(http.ErrAbortHandler)
+	})
+	wait(t, ended, "the end of the context")
+}
+
 func TestHijack(t *testing.T) {
+	taken := make(chan struct{})
 	w := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		rc := http.NewResponseController(w)
 		_ = rc.SetReadDeadline(time.Now().Add(-time.Hour))
 		r.Context().Done()
+		for range 1000 {
+			runtime.Gosched() // so that the watch is there
+		}
 		_, _ = io.WriteString(w, "a")
 		conn, both, err := rc.Hijack()
 		if err != nil {
@@ -60,6 +73,7 @@ func TestHijack(t *testing.T) {
 		if _, _, err := rc.Hijack(); err != http.ErrHijacked {
 			t.Errorf("again: %v", err)
 		}
+		close(taken)
 		line, err := both.ReadString('\n')
 		if err != nil {
 			t.Error(err)
@@ -72,6 +86,7 @@ func TestHijack(t *testing.T) {
 		_ = both.Flush()
 	})
 	conn := w.dial().send(get + "Connection: close\r\n\r\none\n")
+	wait(t, taken, "the connection is taken over")
 	conn.send("two\n")
 	text, err := io.ReadAll(conn.in)
 	if err != nil || !strings.HasSuffix(string(text), "\r\n\r\n1\r\na\r\none\ntwo\n") {
@@ -142,6 +157,25 @@ func TestShutdown(t *testing.T) {
 
 const idleState = idle
 
+// TestStoppedAtAnyPoint: what comes in between is not served.
+func TestStoppedAtAnyPoint(t *testing.T) {
+	s := &Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was served") }), HeadTimeout: time.Hour, IdleTimeout: time.Hour, MaxHead: 1 << 10}
+	accepted := &wire{in: []byte(get + "\r\n")}
+	c := s.take(accepted)
+	s.stopping.Store(true) // before it was idle: it cannot be told
+	c.serve()
+	if accepted.used > 0 {
+		t.Error("a request was read")
+	}
+	ours, theirs := net.Pipe()
+	if s.take(theirs) != nil {
+		t.Error("a connection is taken")
+	}
+	if _, err := ours.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("it is not closed: %v", err)
+	}
+}
+
 // TestShutdownRacesRequests: whatever is answered is answered whole.
 func TestShutdownRacesRequests(t *testing.T) {
 	for range 20 {
@@ -195,112 +229,4 @@ func TestClose(t *testing.T) {
 	}
 	idle.cut()
 	busy.cut()
-}
-
-// failing is a listener whose first Accepts fail.
-type failing struct {
-	net.Listener
-	errs chan error
-}
-
-func (l *failing) Accept() (net.Conn, error) {
-	select {
-	case err := <-l.errs:
-		return nil, &net.OpError{Op: "accept", Err: err}
-	default:
-		return l.Listener.Accept()
-	}
-}
-
-func TestAcceptFails(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs := make(chan error, 3)
-	errs <- syscall.EMFILE
-	errs <- syscall.ENFILE
-	w := serveOn(t, &failing{l, errs}, nothing)
-	w.dial().send(get+"\r\n").gets(200, "")
-	if text := w.log.String(); strings.Count(text, "accepting a connection failed") != 2 || !strings.Contains(text, "again_in=10ms") {
-		t.Errorf("logged %q", text)
-	}
-
-	l, err = net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	errs <- syscall.EBADF
-	if err := w.Serve(&failing{l, errs}); !errors.Is(err, syscall.EBADF) {
-		t.Errorf("Serve: %v", err)
-	}
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("its listener is open: %v", err)
-	}
-}
-
-// TestConnectionsAreClosed: whoever counts them gets all back, however they
-// end.
-func TestConnectionsAreClosed(t *testing.T) {
-	var open atomic.Int32
-	w := serveKind(t, func(c net.Conn) net.Conn {
-		open.Add(1)
-		return &tracked{TCPConn: c.(*net.TCPConn), closed: sync.OnceFunc(func() { open.Add(-1) })}
-	}, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/panic":
-			panic(http.ErrAbortHandler)
-		case "/hijack":
-			conn, _, err := w.(*answer).Hijack()
-			if err != nil {
-				t.Error(err)
-			}
-			conn.Close()
-		}
-	})
-	for _, request := range []string{get + "Connection: close\r\n\r\n", "bad\r\n\r\n", "GET /panic HTTP/1.1\r\nHost: h\r\n\r\n", "GET /hijack HTTP/1.1\r\nHost: h\r\n\r\n",
-		put + "Content-Length: 5\r\n\r\nab"} {
-		conn := w.dial().send(request)
-		_ = conn.Conn.(*net.TCPConn).CloseWrite()
-		_, _ = io.ReadAll(conn.in)
-	}
-	harness.Eventually(t, "all are closed", func() (any, bool) { n := open.Load(); return n, n == 0 })
-}
-
-// tracked tells when it is closed.
-type tracked struct {
-	*net.TCPConn
-	closed func()
-}
-
-func (c *tracked) Close() error {
-	c.closed()
-	return c.TCPConn.Close()
-}
-
-// TestOtherConnections: one that is not TCP, nor has a descriptor to be asked.
-func TestOtherConnections(t *testing.T) {
-	for name, wrap := range kinds {
-		w := serveKind(t, wrap, func(w http.ResponseWriter, r *http.Request) {
-			r.Context().Done()
-			_, _ = io.Copy(w, r.Body)
-		})
-		conn := w.dial()
-		for range 3 {
-			conn.send(put + "Expect: 100-continue\r\nContent-Length: 100000\r\n\r\n")
-			conn.gets(100, "")
-			conn.send(strings.Repeat("a", 100000))
-			if _, body := conn.answer("PUT"); len(body) != 100000 {
-				t.Errorf("%s: got %d bytes", name, len(body))
-			}
-		}
-	}
-	ours, theirs := net.Pipe()
-	s := &Server{Handler: http.HandlerFunc(nothing), HeadTimeout: time.Hour, IdleTimeout: time.Hour, MaxHead: 1 << 10}
-	ended := make(chan struct{})
-	c := s.take(theirs)
-	go func() { defer close(ended); c.serve() }()
-	(&client{t, ours, bufio.NewReader(ours)}).send(get+"\r\n").gets(200, "")
-	ours.Close()
-	wait(t, ended, "the connection ends")
 }

@@ -42,6 +42,8 @@ func (h *head) takeHost(r *http.Request) *refusal {
 		return malformed("missing required Host header")
 	case ok && !httpguts.ValidHostHeader(hosts[0]):
 		return malformed("malformed Host header")
+	case !httpguts.ValidHostHeader(r.Host): // net/url takes more than Host may have
+		return malformed("malformed host in the request target")
 	}
 	if ok && r.Host == "" {
 		r.Host = hosts[0]

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"fencegate/integration/harness"
 )
 
 const pipelined = "PUT /1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello" +
@@ -67,10 +69,13 @@ func TestUnreadBodyIsNoRequest(t *testing.T) {
 		c.gets(200, "a")
 		c.closed()
 	}
-	large := strings.Repeat("x", 200<<10) // in flight when the server closes
-	c := w.dial()
-	go func() { _, _ = io.WriteString(c, put+"Content-Length: 1000000\r\n\r\n"+large) }()
-	c.gets(200, "a")
+	c := w.dial().send(put + "Content-Length: 1000000\r\n\r\n" + strings.Repeat("x", 200<<10))
+	harness.Eventually(t, "the server closes", func() (any, bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.conns), len(w.conns) == 0
+	})
+	c.gets(200, "a") // no reset has overtaken it
 	c.closed()
 }
 

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -224,6 +225,37 @@ func TestContextEndsWithTheRequest(t *testing.T) {
 	conn.gets(200, "")
 	for range 7 {
 		wait(t, after, "AfterFunc")
+	}
+}
+
+// TestDerivedContexts: they end with the request's, and cost no goroutine each.
+func TestDerivedContexts(t *testing.T) {
+	var derived []context.Context
+	var stops []func() bool
+	ended := make(chan struct{}, 100)
+	(&wire{in: []byte(get + "\r\n")}).over(func(_ http.ResponseWriter, r *http.Request) {
+		before := runtime.NumGoroutine()
+		for range 100 {
+			ctx, cancel := context.WithCancelCause(r.Context())
+			_ = cancel // by the end of the request
+			derived = append(derived, ctx)
+			stops = append(stops, context.AfterFunc(r.Context(), func() { ended <- struct{}{} }))
+		}
+		if n := runtime.NumGoroutine(); n > before {
+			t.Errorf("%d goroutines more", n-before)
+		}
+		if context.Cause(r.Context()) != nil || r.Context().Value("a") != nil {
+			t.Errorf("its cause is %v", context.Cause(r.Context()))
+		}
+	})
+	for i := range derived {
+		if err := derived[i].Err(); err != context.Canceled || context.Cause(derived[i]) != context.Canceled {
+			t.Fatalf("one derived: %v", err)
+		}
+		if stops[i]() {
+			t.Fatal("an AfterFunc could be stopped")
+		}
+		wait(t, ended, "AfterFunc")
 	}
 }
 

@@ -32,6 +32,7 @@ func TestRefused(t *testing.T) {
 		{"no Host", "GET / HTTP/1.1\r\n\r\n", 400, "missing required Host header"},
 		{"two Hosts", get + "Host: h\r\n\r\n", 400, "too many Host headers"},
 		{"bad Host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, "malformed Host header"},
+		{"bad host in the target", "GET http://a\"b/ HTTP/1.1\r\nHost: h\r\n\r\n", 400, "malformed host"},
 		{"folded", get + "A: b\r\n c\r\n\r\n", 400, "malformed header line"},
 		{"folded to hide", get + "A: b\r\n " + chunked + "\r\n", 400, "invalid header name"},
 		{"space before colon", get + "A : b\r\n\r\n", 400, "invalid header name"},

@@ -18,7 +18,7 @@ var seeds = []string{
 	"GET / HTTP/1.1\nHost: h\n\n", "\r\n\r\n" + get + "\r\n", "\n\n\n\n\n" + get + "\r\n", "\r" + get + "\r\n", "GET / HTTP/1.1\r\r\nHost: h\r\n\r\n",
 	"G@T / HTTP/1.1\r\nHost: h\r\n\r\n", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", "GET /a\tb HTTP/1.1\r\nHost: h\r\n\r\n", "GET /\x00 HTTP/1.1\r\nHost: h\r\n\r\n",
 	"GET //a/../b?x=;# HTTP/1.1\r\nHost: h\r\n\r\n", "GET * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "GET /\xff HTTP/1.1\r\nHost: h\r\n\r\n",
-	"GET http://other/a HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://u:p@other:1/a?b HTTP/1.1\r\nHost: h\r\n\r\n", "GET http:a HTTP/1.1\r\nHost: h\r\n\r\n",
+	"GET http://other/a HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://u:p@other:1/a?b HTTP/1.1\r\nHost: h\r\n\r\n", "GET http://a\"b/ HTTP/1.1\r\nHost: h\r\n\r\n", "GET http:a HTTP/1.1\r\nHost: h\r\n\r\n",
 	"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", "CONNECT /a HTTP/1.1\r\nHost: h\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00",
 	// Host.
 	"GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", "GET / HTTP/1.1\r\nHost:\r\n\r\n",

@@ -18,8 +18,9 @@ type visit struct {
 	body    body
 
 	mu      sync.Mutex
-	err     error         // why the context has ended
-	done    chan struct{} // once somebody has asked for it
+	err     error           // why the context has ended
+	asked   context.Context // once somebody has asked for Done; it ends with err
+	stop    context.CancelFunc
 	reading bool          // from the socket, which tells as well who has left
 	watch   chan struct{} // closed when the watch has ended; nil: there is none
 	recall  bool          // the watch shall end
@@ -43,8 +44,17 @@ var emptyRequest = new(http.Request)
 // Deadline implements context.Context.
 func (v *visit) Deadline() (time.Time, bool) { return time.Time{}, false }
 
-// Value implements context.Context.
-func (v *visit) Value(any) any { return nil }
+// Value implements context.Context. It has none, but package context finds there
+// what those derived from it are to end with: else it would start a goroutine for
+// each, which they would end a while after it.
+func (v *visit) Value(key any) any {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.asked == nil {
+		return nil
+	}
+	return v.asked.Value(key)
+}
 
 // Err implements context.Context.
 func (v *visit) Err() error {
@@ -57,19 +67,19 @@ func (v *visit) Err() error {
 func (v *visit) Done() <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.done == nil {
-		v.done = make(chan struct{})
+	if v.asked == nil {
+		v.asked, v.stop = context.WithCancel(context.Background())
 		if v.err != nil {
-			close(v.done)
+			v.stop()
 		}
 	}
 	v.look()
-	return v.done
+	return v.asked.Done()
 }
 
 // look starts the watch, if there is somebody to tell. It is called under mu.
 func (v *visit) look() {
-	if v.done == nil || v.err != nil || v.reading || v.watch != nil || v.c.raw == nil {
+	if v.asked == nil || v.err != nil || v.reading || v.watch != nil || v.c.raw == nil {
 		return
 	}
 	v.watch = make(chan struct{})
@@ -104,8 +114,8 @@ func (v *visit) cancel() {
 		return
 	}
 	v.err = context.Canceled
-	if v.done != nil {
-		close(v.done)
+	if v.asked != nil {
+		v.stop()
 	}
 }
 
@@ -148,7 +158,7 @@ func (v *visit) afterRead(err error) {
 func (v *visit) end() (unasked bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.done == nil && v.err == nil {
+	if v.asked == nil && v.err == nil {
 		return true
 	}
 	v.reading = true // no watch begins any more
