@@ -79,7 +79,7 @@ func (x *exchange) requestID() string {
 	if x.id != "" {
 		return x.id
 	}
-	x.id = x.r.Header.Get("X-Request-Id")
+	x.id = strings.Clone(x.r.Header.Get("X-Request-Id")) // the log keeps it for a while
 	if x.id == "" || len(x.id) > 64 || strings.ContainsFunc(x.id, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		x.id = fmt.Sprintf("%016x", rand.Uint64())
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -89,10 +90,11 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 // of them.
 const maxLogged = 256
 
-// cut returns a copy that does not keep the rest in memory.
+// cut returns a copy: the text is a piece of a request's head, all of which it
+// would keep in memory.
 func cut(text string) string {
 	if len(text) <= maxLogged {
-		return text
+		return strings.Clone(text)
 	}
 	end := maxLogged - len("…")
 	for !utf8.RuneStart(text[end]) {

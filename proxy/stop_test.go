@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"fencegate/fence"
@@ -97,6 +98,8 @@ func TestTooManyInFlight(t *testing.T) {
 func TestClientGoneDuringTheLookUp(t *testing.T) {
 	w := open(t, watching)
 	entered, leave := make(chan struct{}), make(chan struct{})
+	end := sync.OnceFunc(func() { close(leave) })
+	t.Cleanup(end)
 	w.ledger.OnBelow = func(fence.Resource) error {
 		close(entered)
 		<-leave
@@ -107,7 +110,7 @@ func TestClientGoneDuringTheLookUp(t *testing.T) {
 	<-entered
 	c.reset()
 	harness.Eventually(t, "the client to be missed", func() (any, bool) { n := w.left.Load(); return n, n == 1 })
-	close(leave)
+	end()
 	w.ended()
 	if n := w.gauge("fencegate_rejections_total{reason=ledger_unavailable,route=default}"); n != 0 {
 		t.Errorf("%v refusals are counted as ledger_unavailable, want 0", n)
