@@ -116,7 +116,7 @@ func TestIdleConnectionsKeepNoHead(t *testing.T) {
 		idle := make([]*client, conns)
 		for i := range idle {
 			idle[i] = w.dial()
-			idle[i].send(get + "\r\n").gets(200, "")
+			idle[i].send(get+"\r\n").gets(200, "")
 		}
 		before := heap()
 		for _, c := range idle {
