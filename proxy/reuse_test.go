@@ -145,7 +145,7 @@ func (m *mixer) write(c *client, rnd *rand.Rand) bool {
 		return false
 	case how == 2:
 		m.count("stopped") // and waits
-		if bytes.Index(text.Bytes()[:stop], []byte("\r\n\r\n")) < 0 {
+		if !bytes.Contains(text.Bytes()[:stop], []byte("\r\n\r\n")) {
 			return false // its head would take long
 		}
 	}
