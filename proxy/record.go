@@ -57,7 +57,7 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 		slog.String("reason", string(ref.Reason)),
 		slog.Int("status", ref.status()),
 		slog.String("route", route),
-		slog.String("request_id", x.requestID()),
+		slog.String("request_id", cut(x.requestID())),
 		slog.String("remote", x.r.RemoteAddr),
 	}
 	text := func(key, value string) {
@@ -90,8 +90,8 @@ func refusalAttrs(x *exchange, ref *Refusal, route, client string) []slog.Attr {
 // of them.
 const maxLogged = 256
 
-// cut returns a copy: the text is a piece of a request's head, all of which it
-// would keep in memory.
+// cut returns a copy of its beginning: text may be a piece of a whole head, which
+// what is logged later must not keep in memory.
 func cut(text string) string {
 	if len(text) <= maxLogged {
 		return strings.Clone(text)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -195,5 +196,30 @@ func TestLongTextIsCut(t *testing.T) {
 	record := w.log.refused("refused", "token_missing")[0]
 	if got := fmt.Sprint(record["resource"]); len(got) > maxLogged || !strings.HasPrefix(got, "/éé") || !strings.HasSuffix(got, "é…") {
 		t.Errorf("the resource is %q", got)
+	}
+}
+
+// What the log remembers of a request keeps no more of it in memory: its strings
+// are pieces of one head, which strangers can make long.
+func TestLogKeepsNoHead(t *testing.T) {
+	const requests, length = 64, 60 << 10
+	w := open(t)
+	w.says("PUT /a\nX-Fencing-Token: 34\n\nv", stored)
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools have goes with the second one
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	for range 2 { // refused, and again
+		for i := range requests {
+			w.says(fmt.Sprintf("PUT /a\nX-Fencing-Token: 33\nX-Fencing-Client: old/%d\nX-Request-Id: trace-7\nLong: %s\n\nv", i, strings.Repeat("x", length)),
+				want{status: 412, reason: fence.StaleToken, resource: "/a", token: "33", highest: "34"})
+		}
+		if kept := heap() - before; kept > requests*length/4 {
+			t.Errorf("after %d requests with a head of %d bytes each %d bytes are kept", requests, length, kept)
+		}
 	}
 }

@@ -131,6 +131,7 @@ func (c *conn) handle(r *http.Request) bool {
 	kept := c.answer.finish()
 	sending := c.visit.body.err != errEnd || c.from < c.to
 	if c.visit.end() && kept {
+		c.visit.forget()
 		c.spare = c.visit
 	}
 	c.visit = nil

@@ -27,12 +27,15 @@ type head struct {
 // maxKept is how many header lines a connection keeps memory for.
 const maxKept = 64
 
+// reset forgets the head: one string in memory is one of all of it.
 func (h *head) reset() {
+	h.url = url.URL{}
 	if len(h.lines) > maxKept {
 		h.header, h.lines = http.Header{}, nil
 		return
 	}
 	clear(h.header)
+	clear(h.lines)
 	h.lines = h.lines[:0]
 }
 

@@ -3,8 +3,12 @@ package front
 import (
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"fencegate/integration/harness"
 )
 
 // TestNothingIsLeftOfARequest: whatever a handler does with a request and its
@@ -88,5 +92,39 @@ func TestHeadsOfAllSizes(t *testing.T) {
 	s.take(large).serve()
 	if !strings.HasPrefix(small.out.String(), "HTTP/1.1 200") || !strings.HasPrefix(large.out.String(), "HTTP/1.1 431") {
 		t.Errorf("a small limit: answered %q and %q", small.out.String(), large.out.String())
+	}
+}
+
+// TestIdleConnectionsKeepNoHead: a connection that waits for its next request has
+// nothing of the last one in memory, whose strings are all pieces of its head.
+func TestIdleConnectionsKeepNoHead(t *testing.T) {
+	const conns, length = 64, 60 << 10
+	w := serve(t, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) },
+		func(s *Server) { s.IdleTimeout = time.Hour })
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools have goes with the second one
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	rest := "Long: " + strings.Repeat("x", length) + "\r\n"
+	for _, request := range []string{
+		get + "A: b\r\n" + rest + "\r\n",
+		"PUT /escaped%20?query HTTP/1.1\r\nHost: h\r\n" + rest + "Transfer-Encoding: chunked\r\nTrailer: T\r\n\r\n1\r\na\r\n0\r\nT: t\r\n\r\n",
+	} {
+		idle := make([]*client, conns)
+		for i := range idle {
+			idle[i] = w.dial()
+			idle[i].send(get+"\r\n").gets(200, "")
+		}
+		before := heap()
+		for _, c := range idle {
+			c.send(request).gets(200, "")
+		}
+		harness.Eventually(t, "less than a tenth of the heads is kept", func() (any, bool) {
+			kept := heap() - before
+			return kept, kept < conns*length/10
+		})
 	}
 }

@@ -32,8 +32,8 @@ func (c *conn) newVisit() (*visit, *http.Request) {
 	if c.spare = nil; v == nil {
 		v = &visit{c: c}
 		v.blank = *emptyRequest.WithContext(v)
+		v.request = v.blank
 	}
-	v.request = v.blank // whatever the last handler did with it
 	r := &v.request
 	r.Header, r.URL, r.RemoteAddr = c.head.header, &c.head.url, c.remote
 	return v, r
@@ -152,6 +152,10 @@ func (v *visit) afterRead(err error) {
 	}
 	v.look()
 }
+
+// forget makes a visit that has ended ready for the next request, whatever the
+// handler did with this one.
+func (v *visit) forget() { v.request, v.body = v.blank, body{} }
 
 // end ends the context with the request. It reports whether nobody has waited
 // for that, or can wait any more.

@@ -9,7 +9,7 @@
 // than a tenth of all a proxy does. On Linux they are made without it
 // (syscall.RawSyscall6), with MSG_DONTWAIT, so that they do not wait even on a
 // socket that would. That needs package unsafe, for the address of the buffer and
-// nothing else.
+// nothing else. On 386 sockets have no system calls of their own to make.
 //
 // With the race detector the usual calls are made: they tell it that what is
 // written to a socket comes before what is read from it.

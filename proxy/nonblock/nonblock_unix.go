@@ -1,4 +1,4 @@
-//go:build unix && !aix && (!linux || race)
+//go:build unix && !aix && (!linux || race || 386)
 
 package nonblock
 

@@ -82,7 +82,7 @@ func (u *Remote) keep(c *conn) {
 	if cap(c.head) > 64<<10 {
 		c.head = nil
 	}
-	c.exchange = exchange{}
+	c.exchange, c.asked.Method = exchange{}, "" // which may be a piece of a whole head
 	u.mu.Lock()
 	full := u.closed || len(u.pool.idle) >= maxIdle
 	if !full {

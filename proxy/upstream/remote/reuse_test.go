@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -375,4 +376,32 @@ func TestNothingTakenOfANewConnection(t *testing.T) {
 	if got := attempt(t, u, t.Context(), request("PUT", "/a"), body, 4); got.outcome != fence.NotSent || !errors.Is(got.err, syscall.EPIPE) {
 		t.Error(got)
 	}
+}
+
+// A connection that is kept keeps nothing of the last request, whose strings may
+// be pieces of one long head.
+func TestKeptConnectionsKeepNoRequest(t *testing.T) {
+	const length = 8 << 20
+	s := newStore(t, func(p *peer) {
+		p.request()
+		p.say("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+	})
+	u := open(t, s.url(), Options{Idle: time.Minute})
+	heap := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // what pools have goes with the second one
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	head := "PUT/a" + strings.Repeat("x", length)
+	if got := u.try(t, request(head[:3], head[3:5]), "body"); got.outcome != fence.Definite || u.unused() != 1 {
+		t.Fatal(got, u.unused())
+	}
+	head = ""
+	if kept := heap() - before; kept > length/2 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	runtime.KeepAlive(u)
 }
