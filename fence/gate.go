@@ -66,6 +66,10 @@ type Options struct {
 	Settle time.Duration
 	// MaxWait limits how long a request waits to begin. Default: Settle + 15 s.
 	MaxWait time.Duration
+	// Unwatched is how long Begin waits before it asks for the Done of its context:
+	// to watch for what ends it may cost more than most waits, which are for a
+	// commit. Default: not at all.
+	Unwatched time.Duration
 	// MaxPermits limits requests in flight and in doubt; more are refused as
 	// Busy. Default 65,536.
 	MaxPermits int

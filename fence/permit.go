@@ -57,35 +57,53 @@ func (p *Permit) OnOvertaken(stop func()) {
 // Begin says that the request is complete and waits until it may go upstream,
 // at most the gate's MaxWait. With a passing verdict a write has begun, and
 // Done must follow; an ask is through, and nothing need follow. With any other
-// verdict the permit is over. When ctx ends first the reason is ClientGone.
+// verdict the permit is over. When ctx ends first the reason is ClientGone; see
+// Options.Unwatched.
 func (p *Permit) Begin(ctx context.Context) Verdict {
 	g := p.gate
 	g.mu.Lock()
 	if p.phase == staging {
 		p.phase = ready
 	}
-	if p.phase == ready && ctx.Err() == nil {
+	first := min(g.opts.Unwatched, g.opts.MaxWait)
+	if ctx.Err() != nil {
+		first = 0
+	} else if p.phase == ready {
 		g.tryBegin(p.passage)
 	}
 	if p.phase != ready {
 		defer g.mu.Unlock()
 		return p.answer()
 	}
-	w := g.takeWaiter()
+	limit := first
+	if first == 0 {
+		limit = g.opts.MaxWait
+	}
+	w := g.takeWaiter(limit)
 	w.next, p.waiters = p.waiters, w
 	g.mu.Unlock()
 
 	defer g.giveBack(w)
-	told, gone := false, false
-	select {
-	case began := <-w.moved:
-		if began { // with nothing more to tell
-			return Verdict{}
+	began, told, gone := false, false, false
+	if first > 0 {
+		select {
+		case began = <-w.moved:
+			told = true
+		case <-w.limit.C:
+			w.limit.Reset(g.opts.MaxWait - first)
 		}
-		told = true
-	case <-w.limit.C:
-	case <-ctx.Done():
-		gone = true
+	}
+	if !told {
+		select {
+		case began = <-w.moved:
+			told = true
+		case <-w.limit.C:
+		case <-ctx.Done():
+			gone = true
+		}
+	}
+	if began { // with nothing more to tell
+		return Verdict{}
 	}
 
 	g.mu.Lock()

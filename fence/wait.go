@@ -11,14 +11,14 @@ type waiter struct {
 	next  *waiter // of the same permit
 }
 
-// takeWaiter returns a waiter whose time begins now.
-func (g *Gate) takeWaiter() *waiter {
+// takeWaiter returns a waiter whose time, limit, begins now.
+func (g *Gate) takeWaiter(limit time.Duration) *waiter {
 	select {
 	case w := <-g.spareWaiters:
-		w.limit.Reset(g.opts.MaxWait)
+		w.limit.Reset(limit)
 		return w
 	default:
-		return &waiter{moved: make(chan bool, 1), limit: time.NewTimer(g.opts.MaxWait)}
+		return &waiter{moved: make(chan bool, 1), limit: time.NewTimer(limit)}
 	}
 }
 

@@ -14,7 +14,7 @@ func TestWaiterIsEmptyWhenItIsGivenBack(t *testing.T) {
 	}
 	three := func(p *passage) (w [3]*waiter) {
 		for i := range w {
-			w[i] = g.takeWaiter()
+			w[i] = g.takeWaiter(g.opts.MaxWait)
 			w[i].next, p.waiters = p.waiters, w[i]
 		}
 		return w

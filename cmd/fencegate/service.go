@@ -35,6 +35,10 @@ type service struct {
 	broken   chan error // a listener that failed
 }
 
+// unwatched is how long a request waits for its turn before its client is
+// watched. Commits take less, but on slow disks.
+const unwatched = 10 * time.Millisecond
+
 // startService opens ledger and storage, and serves. With init it makes the
 // ledger first. Either everything runs, or nothing does and the error says why.
 func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logger, reg prometheus.Registerer) (_ *service, err error) {
@@ -86,7 +90,7 @@ func startService(ctx context.Context, c *serveConfig, init bool, log *slog.Logg
 	metrics := proxy.NewMetrics(reg)
 	told := ledgerLog{log: log, path: filepath.Join(c.ledgerDir(), "ledger.db")}
 	if s.gate, err = fence.Start(ctx, ledger, fence.Options{
-		Settle: s.settle, MaxWait: c.MaxWait,
+		Settle: s.settle, MaxWait: c.MaxWait, Unwatched: unwatched,
 		OnCommit: func(rows int, took time.Duration, err error) {
 			metrics.Committed(rows, took, err)
 			told.committed(err)
