@@ -1,6 +1,9 @@
 package dir
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // rounds change names in directories and make that durable: in each directory
 // one round after the other, of which each makes the changes of all who wait for
@@ -58,8 +61,8 @@ func (s *rounds) join(dir *folder, change func() error) (refused, undurable erro
 		r = &round{}
 		s.under[id] = r
 		s.mu.Unlock()
+		defer s.end(id, r)
 		s.carryOut([]*member{m})
-		s.end(id, r)
 		return m.refused, m.undurable
 	}
 	p := r.next
@@ -73,9 +76,9 @@ func (s *rounds) join(dir *folder, change func() error) (refused, undurable erro
 	r.next = p
 	s.mu.Unlock()
 	<-p.begin // nobody joins it any more
+	defer s.end(id, r)
+	defer close(p.done)
 	s.carryOut(p.members)
-	close(p.done)
-	s.end(id, r)
 	return m.refused, m.undurable
 }
 
@@ -91,12 +94,20 @@ func (s *rounds) end(id inode, r *round) {
 	r.next = nil
 }
 
+// errCutShort is what a change came to of which it is not known.
+var errCutShort = errors.New("the round of changes was cut short")
+
 // carryOut makes the changes of all members, and those that were made durable.
 func (s *rounds) carryOut(members []*member) {
+	for _, m := range members {
+		m.undurable = errCutShort // should one of them panic
+	}
 	made := members[:0:0]
 	for _, m := range members {
 		if m.refused = m.change(); m.refused == nil {
 			made = append(made, m)
+		} else {
+			m.undurable = nil
 		}
 	}
 	if len(made) == 0 {

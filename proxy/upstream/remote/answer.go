@@ -31,7 +31,7 @@ func trim(h http.Header) {
 	}
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return perHop[name] || named[name] })
 	if _, ok := h["Content-Type"]; !ok {
-		h["Content-Type"] = nil // else net/http guesses one
+		h["Content-Type"] = nil // else a server such as net/http's guesses one
 	}
 }
 
