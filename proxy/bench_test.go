@@ -26,7 +26,7 @@ import (
 var benchBody = bytes.Repeat([]byte("x"), 1<<10)
 
 // benchProxy returns a proxy in which /a has the mark 5.
-func benchProxy(b *testing.B, store Upstream) *Proxy {
+func benchProxy(b testing.TB, store Upstream) *Proxy {
 	b.Helper()
 	gate, err := fence.Start(b.Context(), memory.New(fence.Meta{Clean: true}), fence.Options{})
 	if err != nil {
@@ -81,6 +81,55 @@ func (w *benchWriter) SetWriteDeadline(time.Time) error { return nil }
 func (w *benchWriter) EnableFullDuplex() error          { return nil }
 func (w *benchWriter) FlushError() error                { return nil }
 
+// arrived is a body that has come with its head, as small ones do.
+type arrived struct{ *bytes.Reader }
+
+func (a arrived) Buffered() int64 { return int64(a.Len()) }
+func (arrived) Close() error      { return nil }
+
+// benchHandler returns one request to a proxy without a server and a store.
+func benchHandler(b testing.TB, token, status int) func() {
+	p := benchProxy(b, benchStore{})
+	r := benchRequest(token)
+	body := bytes.NewReader(nil)
+	r.Body = arrived{body}
+	tokens := r.Header[headerToken]
+	w := &benchWriter{header: http.Header{}}
+	return func() {
+		body.Reset(benchBody)
+		r.Header[headerToken] = tokens // which is not passed on
+		clear(w.header)
+		w.status = 0
+		p.ServeHTTP(w, r)
+		if w.status != status {
+			b.Fatalf("answered %d, want %d", w.status, status)
+		}
+	}
+}
+
+// BenchmarkHead is what it takes to understand a head: its target and all of the
+// fence's headers.
+func BenchmarkHead(b *testing.B) {
+	read := benchUnderstand(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		read()
+	}
+}
+
+func benchUnderstand(b testing.TB) func() {
+	p := benchProxy(b, benchStore{})
+	r := benchRequest(5)
+	r.Header[headerOwner], r.Header[headerClient] = []string{"9f86d081884c7d65"}, []string{"host1/4711/nightly"}
+	q := new(request)
+	return func() {
+		*q = request{}
+		if ref := p.understand(q, r); ref != nil {
+			b.Fatal(ref)
+		}
+	}
+}
+
 // BenchmarkHandler is what the proxy itself costs a PUT of 1 KiB, without
 // a server around it and without a store behind it.
 func BenchmarkHandler(b *testing.B) {
@@ -92,18 +141,10 @@ func BenchmarkHandler(b *testing.B) {
 		{"stale token", 4, http.StatusPreconditionFailed},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			p := benchProxy(b, benchStore{})
-			r := benchRequest(c.token)
-			body := bytes.NewReader(nil)
-			r.Body = io.NopCloser(body)
+			serve := benchHandler(b, c.token, c.status)
 			b.ReportAllocs()
 			for b.Loop() {
-				body.Reset(benchBody)
-				w := &benchWriter{header: http.Header{}}
-				p.ServeHTTP(w, r)
-				if w.status != c.status {
-					b.Fatalf("answered %d, want %d", w.status, c.status)
-				}
+				serve()
 			}
 		})
 	}
