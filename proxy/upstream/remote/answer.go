@@ -30,9 +30,6 @@ func trim(h http.Header) {
 		}
 	}
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return perHop[name] || named[name] })
-	if _, ok := h["Content-Type"]; !ok {
-		h["Content-Type"] = nil // else a server such as net/http's guesses one
-	}
 }
 
 // takeIn reads the body of an answer into memory. Of one that cannot be had
@@ -43,10 +40,9 @@ func takeIn(res *http.Response) ending {
 	switch {
 	case err != nil || len(content) > maxAnswer:
 		end, content = broken, nil
-		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Range"} {
+		for _, name := range []string{"Content-Encoding", "Content-Length", "Content-Range", "Content-Type"} {
 			res.Header.Del(name)
 		}
-		res.Header["Content-Type"] = nil // as trim
 	case res.ContentLength < 0 && len(res.TransferEncoding) == 0:
 		end = closed
 	}

@@ -112,9 +112,6 @@ func parseSimple(text, method string) *simple {
 	if rest != "" {
 		return nil
 	}
-	if _, ok := a.Header["Content-Type"]; !ok {
-		a.Header["Content-Type"] = nil // as trim
-	}
 	return a.measure(method, length)
 }
 
