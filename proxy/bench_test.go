@@ -78,7 +78,6 @@ func (w *benchWriter) WriteHeader(status int)           { w.status = status }
 func (w *benchWriter) Write(b []byte) (int, error)      { return len(b), nil }
 func (w *benchWriter) SetReadDeadline(time.Time) error  { return nil }
 func (w *benchWriter) SetWriteDeadline(time.Time) error { return nil }
-func (w *benchWriter) EnableFullDuplex() error          { return nil }
 func (w *benchWriter) FlushError() error                { return nil }
 
 // arrived is a body that has come with its head, as small ones do.

@@ -272,9 +272,6 @@ func (a *answer) SetReadDeadline(t time.Time) error { return a.c.readBy.want(t) 
 // SetWriteDeadline is for http.ResponseController.
 func (a *answer) SetWriteDeadline(t time.Time) error { return a.c.writeBy.want(t) }
 
-// EnableFullDuplex is for http.ResponseController; it is always so.
-func (a *answer) EnableFullDuplex() error { return nil }
-
 // Hijack implements http.Hijacker: the connection is the handler's, without
 // deadlines, until it returns; then it has to be closed.
 func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -13,6 +13,9 @@ import (
 // canPeek: whether something has arrived can be known without waiting for it.
 const canPeek = true
 
+// gathers: two pieces can be written as one.
+const gathers = nonblock.Gathers
+
 // writing is a write in progress. It is kept with its socket so that writes
 // allocate nothing.
 type writing struct {
@@ -220,7 +223,7 @@ func (s *socket) writeOnce(fd int) (silent bool) {
 		case w.send != nil:
 			n, w.err = w.send(fd)
 		case len(w.left[1]) > 0:
-			n, w.err = gather(fd, w.left[:])
+			n, w.err = nonblock.Gather(fd, w.left[0], w.left[1])
 		default:
 			n, w.err = nonblock.Write(fd, w.left[0])
 		}

@@ -1,0 +1,4 @@
+package nonblock
+
+// Gathers: Gather hands over both pieces at once.
+const Gathers = true
